@@ -1,0 +1,52 @@
+"""Exceptions of riemtr: each message names what is wrong and the remedy.
+
+Bad input raises a :class:`ValueError` or one of its subclasses below. Not converging is no
+exception: it is data, in ``result.status``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class NonFiniteCostError(ValueError):
+    """The cost or its gradient is NaN or infinite where the solver was told to start."""
+
+
+class MissingExtraError(ImportError):
+    """A feature needs a package that comes with one of riemtr's optional extras."""
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say which extra installs it.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name of the module to import.
+    extra : str
+        The riemtr extra that installs it.
+
+    Examples
+    --------
+    >>> require("math", extra="none").pi > 3
+    True
+    >>> require("no_such_module", extra="plot")
+    Traceback (most recent call last):
+    ...
+    riemtr.errors.MissingExtraError: this feature needs 'no_such_module'; install it with: pip install 'riemtr[plot]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise MissingExtraError(
+            f"this feature needs {package!r}; install it with: pip install 'riemtr[{extra}]'"
+        ) from error
+
+
+def unknown_name(parameter: str, name: object, valid: object) -> ValueError:
+    """Return the error for a name that is not one of the valid ones, which it lists."""
+    choices = ", ".join(repr(choice) for choice in sorted(valid))  # type: ignore[call-overload]
+    return ValueError(f"{parameter} must be one of {choices}; got {name!r}")

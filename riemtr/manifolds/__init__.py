@@ -1,0 +1,31 @@
+"""L0: manifolds, in pymanopt's vocabulary, and orthonormal bases of their tangent spaces."""
+
+from riemtr.manifolds.basis import ArrayBasis, GramSchmidtBasis, HouseholderBasis, TangentBasis, tangent_basis
+from riemtr.manifolds.protocol import (
+    Manifold,
+    converts_hessians,
+    exponential,
+    inner,
+    random_point,
+    random_tangent,
+    retraction,
+    typical_distance,
+)
+from riemtr.manifolds.sphere import Sphere
+
+__all__ = [
+    "ArrayBasis",
+    "GramSchmidtBasis",
+    "HouseholderBasis",
+    "Manifold",
+    "Sphere",
+    "TangentBasis",
+    "converts_hessians",
+    "exponential",
+    "inner",
+    "random_point",
+    "random_tangent",
+    "retraction",
+    "tangent_basis",
+    "typical_distance",
+]

@@ -1,0 +1,188 @@
+"""Orthonormal bases of tangent spaces: in O(n) on the sphere, by orthogonalisation on any manifold.
+
+A basis turns tangent vectors into coordinate arrays and back, so that dense linear algebra (the
+exact subproblem, the Hessian matrix) works on every manifold.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import qr
+
+from riemtr.manifolds.protocol import inner, random_tangent
+
+# A vector whose remainder is this small lies in the span of the others.
+_DEPENDENT = 1e-8
+
+
+class TangentBasis(Protocol):
+    """Orthonormal basis of the tangent space at one point."""
+
+    dim: int
+
+    def coordinates(self, vector: Any) -> np.ndarray:
+        """Coordinates of a tangent vector, an array of length ``dim``."""
+
+    def vector(self, coordinates: np.ndarray) -> Any:
+        """Tangent vector with the given coordinates."""
+
+
+class HouseholderBasis:
+    r"""Tangent basis of the sphere at q: all but the first column of a reflector.
+
+    The reflector :math:`R = I - \beta v v'` with :math:`v = q + \mathrm{sign}(q_1) e_1` maps q to
+    a multiple of the first unit vector, so the other columns of R span the complement of q.
+    It is applied in O(n); :meth:`matrix` forms the n x (n - 1) array on request.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> basis = HouseholderBasis(np.array([0.6, 0.8]))
+    >>> basis.vector(np.array([1.0])).round(12) + 0.0
+    array([-0.8,  0.6])
+    """
+
+    def __init__(self, point: np.ndarray):
+        self.point = point
+        self.dim = len(point) - 1
+        self._axis = point.copy()
+        self._axis[0] += 1.0 if point[0] >= 0 else -1.0
+        self._beta = 1.0 / (1.0 + abs(float(point[0])))
+
+    def _reflect(self, vector: np.ndarray) -> np.ndarray:
+        return vector - (self._beta * float(self._axis @ vector)) * self._axis
+
+    def coordinates(self, vector: np.ndarray) -> np.ndarray:
+        """Return U' v."""
+        return self._reflect(vector)[1:]
+
+    def vector(self, coordinates: np.ndarray) -> np.ndarray:
+        """Return U c."""
+        padded = np.empty(self.dim + 1, dtype=np.result_type(coordinates, self.point))
+        padded[0] = 0.0
+        padded[1:] = coordinates
+        return self._reflect(padded)
+
+    def compress(self, matrix: np.ndarray) -> np.ndarray:
+        """Return U' M U for a symmetric n x n matrix, in O(n^2)."""
+        beta, axis = self._beta, self._axis
+        image = beta * (matrix @ axis)
+        image -= (0.5 * beta * float(image @ axis)) * axis
+        update = np.outer(image[1:], axis[1:])
+        return matrix[1:, 1:] - update - update.T
+
+    def matrix(self) -> np.ndarray:
+        """Return U itself, of shape (n, n - 1)."""
+        reflector = np.eye(self.dim + 1, dtype=self.point.dtype)
+        reflector -= self._beta * np.outer(self._axis, self._axis)
+        return reflector[:, 1:]
+
+
+class ArrayBasis:
+    """Tangent basis of a manifold whose tangent vectors are arrays in the Euclidean metric.
+
+    Parameters
+    ----------
+    spanning : list of ndarray
+        Tangent vectors that span the tangent space.
+    """
+
+    def __init__(self, spanning: list[np.ndarray]):
+        self._like = spanning[0]
+        stacked = np.array([_as_real(vector) for vector in spanning]).T
+        columns, triangle, _ = qr(stacked, mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(triangle))
+        self._columns = columns[:, sizes > _DEPENDENT * sizes[0]]
+        self.dim = self._columns.shape[1]
+
+    def coordinates(self, vector: np.ndarray) -> np.ndarray:
+        """Inner products with the basis vectors."""
+        return self._columns.T @ _as_real(vector)
+
+    def vector(self, coordinates: np.ndarray) -> np.ndarray:
+        """Linear combination of the basis vectors."""
+        flat = self._columns @ coordinates
+        return flat.view(self._like.dtype).reshape(self._like.shape)
+
+
+def _as_real(vector: np.ndarray) -> np.ndarray:
+    # A complex array as twice as many real numbers: the real inner product stays what it is.
+    flat = np.ascontiguousarray(vector).ravel()
+    return flat.view(flat.real.dtype)
+
+
+class GramSchmidtBasis:
+    """Tangent basis of any manifold, from its own inner product.
+
+    Parameters
+    ----------
+    manifold, point
+        Where.
+    spanning : list of tangent vectors
+        Tangent vectors that span the tangent space.
+    """
+
+    def __init__(self, manifold: Any, point: Any, spanning: list[Any]):
+        self.manifold = manifold
+        self.point = point
+        self.vectors: list[Any] = []
+        for candidate in spanning:
+            size = manifold.norm(point, candidate)
+            for _ in range(2):  # twice is enough for orthogonality to rounding
+                for known in self.vectors:
+                    candidate = candidate - inner(manifold, point, known, candidate) * known
+            remainder = math.sqrt(max(inner(manifold, point, candidate, candidate), 0.0))
+            if remainder > _DEPENDENT * size:
+                self.vectors.append(candidate / remainder)
+        self.dim = len(self.vectors)
+
+    def coordinates(self, vector: Any) -> np.ndarray:
+        """Inner products with the basis vectors."""
+        return np.array([inner(self.manifold, self.point, known, vector) for known in self.vectors])
+
+    def vector(self, coordinates: np.ndarray) -> Any:
+        """Linear combination of the basis vectors."""
+        total = self.manifold.zero_vector(self.point)
+        for coordinate, known in zip(coordinates, self.vectors, strict=True):
+            total = total + float(coordinate) * known
+        return total
+
+
+def tangent_basis(manifold: Any, point: Any) -> TangentBasis:
+    """Return an orthonormal tangent basis: the manifold's own where it has one.
+
+    Elsewhere it is made from the manifold's random tangent vectors, drawn from a fixed seed. They
+    span the tangent space; on quotient manifolds they are horizontal, so gauge directions stay
+    out, and where a manifold overstates its dimension the basis has the true one.
+
+    Examples
+    --------
+    >>> import numpy as np, pymanopt.manifolds
+    >>> grassmann = pymanopt.manifolds.Grassmann(5, 2)
+    >>> tangent_basis(grassmann, np.eye(5)[:, :2]).dim
+    6
+    """
+    if hasattr(manifold, "tangent_basis"):
+        return manifold.tangent_basis(point)
+    rng = np.random.default_rng(0)
+    spanning = [random_tangent(manifold, point, rng) for _ in range(manifold.dim)]
+    if _euclidean(manifold, point, spanning):
+        return ArrayBasis(spanning)
+    return GramSchmidtBasis(manifold, point, spanning)
+
+
+def _euclidean(manifold: Any, point: Any, vectors: list[Any]) -> bool:
+    """Whether the metric is the Euclidean one, judged on a few random pairs of tangent vectors."""
+    if not vectors or not all(isinstance(vector, np.ndarray) for vector in vectors):
+        return False
+    pairs = itertools.combinations_with_replacement(vectors[:4], 2)
+    return all(
+        math.isclose(
+            inner(manifold, point, a, b), float(np.vdot(a, b).real), rel_tol=1e-9, abs_tol=1e-12
+        )
+        for a, b in pairs
+    )

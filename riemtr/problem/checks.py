@@ -1,0 +1,285 @@
+"""Numerical checks of derivatives and retractions: numbers first, a plot on request.
+
+Each check follows a smooth curve away from a point and fits how fast the error of a local model
+shrinks: on a log-log plot it is a line whose slope is the order of the error. Rounding bends the
+line at short steps and higher orders bend it at long ones, so the slope is that of its straightest
+piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pymanopt.manifolds.manifold import RetrAsExpMixin
+
+from riemtr.errors import require
+from riemtr.manifolds import exponential, random_point, random_tangent
+from riemtr.problem.evaluation import Evaluation
+from riemtr.problem.problem import as_problem
+
+_SLOPE_TOLERANCE = 0.15
+_STEPS = np.logspace(-8, 0, 51)
+_WINDOW = 10
+
+
+@dataclass(frozen=True)
+class DerivativeCheck:
+    """Outcome of a check.
+
+    Attributes
+    ----------
+    name : str
+        What was checked.
+    ok : bool
+        Whether everything is as it should be.
+    slope, expected_slope : float
+        Order of the model's error, and what it must be at least.
+    steps, errors : ndarray
+        Step lengths and the model's error at each.
+    linear_piece : slice
+        The straightest piece of the error curve, where the slope was fitted.
+    symmetry_error, tangency_error : float
+        Relative asymmetry of the Hessian, and how far out of the tangent space the gradient or
+        Hessian product reaches, relatively; 0 where it does not apply.
+    """
+
+    name: str
+    ok: bool
+    slope: float
+    expected_slope: float
+    steps: np.ndarray
+    errors: np.ndarray
+    linear_piece: slice
+    symmetry_error: float = 0.0
+    tangency_error: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.name}: {'ok' if self.ok else 'WRONG'}; slope {self.slope:.2f} (expected "
+            f"{self.expected_slope:.0f}), symmetry error {self.symmetry_error:.1e}, tangency "
+            f"error {self.tangency_error:.1e}>"
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the error against the step length; needs the extra ``plot``. Returns the axes."""
+        if axes is None:
+            _, axes = require("matplotlib.pyplot", extra="plot").subplots()
+        floor = np.finfo(float).tiny
+        axes.loglog(self.steps, np.maximum(self.errors, floor), ".", color="0.6", label="error")
+        piece = self.linear_piece
+        axes.loglog(
+            self.steps[piece],
+            np.maximum(self.errors[piece], floor),
+            color="C0",
+            linewidth=3,
+            label=f"slope {self.slope:.2f} (expected {self.expected_slope:.0f})",
+        )
+        axes.set(xlabel="step length", ylabel="error of the local model", title=self.name)
+        axes.legend()
+        return axes
+
+
+def _fit(steps: np.ndarray, errors: np.ndarray) -> tuple[float, slice]:
+    """Slope of the straightest piece of the log-log curve."""
+    logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
+    best = (np.inf, np.nan, slice(0, _WINDOW))
+    for first in range(len(steps) - _WINDOW + 1):
+        piece = slice(first, first + _WINDOW)
+        coefficients, residual, *_ = np.polyfit(np.log10(steps[piece]), logs[piece], 1, full=True)
+        badness = float(residual[0]) if len(residual) else 0.0
+        if badness < best[0]:
+            best = (badness, float(coefficients[0]), piece)
+    return best[1], best[2]
+
+
+def _judge(
+    name: str,
+    expected: float,
+    errors: np.ndarray,
+    scale: float,
+    precision: float,
+    symmetry: float = 0.0,
+    tangency: float = 0.0,
+) -> DerivativeCheck:
+    slope, piece = _fit(_STEPS, errors)
+    # A model that is exact leaves only rounding, whose slope means nothing.
+    exact = bool(np.all(errors <= 1e3 * precision * scale))
+    steep = slope >= expected - _SLOPE_TOLERANCE
+    tidy = max(symmetry, tangency) <= precision**0.5
+    ok = bool(np.all(np.isfinite(errors))) and (exact or steep) and tidy
+    return DerivativeCheck(name, ok, slope, expected, _STEPS, errors, piece, symmetry, tangency)
+
+
+def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.random.Generator]:
+    problem = as_problem(problem)
+    rng = np.random.default_rng(rng)
+    if point is None:
+        point = random_point(problem.manifold, rng)
+    direction = random_tangent(problem.manifold, point, rng)
+    here = problem.at(point)
+    return here, direction / here.norm(direction), rng
+
+
+def _tangency_error(here: Evaluation, vector: Any) -> float:
+    size = here.norm(vector)
+    if size == 0.0 or not hasattr(here.manifold, "to_tangent_space"):
+        return 0.0
+    try:
+        tangent = here.manifold.to_tangent_space(here.point, vector)
+    except NotImplementedError:
+        return 0.0
+    return here.norm(vector - tangent) / size
+
+
+def _has_exponential(manifold: Any, point: Any) -> bool:
+    if isinstance(manifold, RetrAsExpMixin):
+        return False
+    try:
+        manifold.exp(point, manifold.zero_vector(point))
+    except NotImplementedError:
+        return False
+    return True
+
+
+def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
+    """Check the gradient: f(R(tv)) - f - t <grad, v> must shrink like t^2.
+
+    Parameters
+    ----------
+    problem : Problem or pymanopt.Problem
+    point : optional
+        Where to check; a random point if not given.
+    rng : numpy.random.Generator, int or None
+        Source of the random point and direction.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=5)
+    >>> riemtr.check_gradient(case.problem, rng=0).ok
+    True
+    """
+    here, direction, _ = _start(problem, point, rng)
+    rate = here.inner(here.gradient, direction)
+    errors = np.array([
+        abs(_cost_along(here, t * direction) - here.cost - t * rate) for t in _STEPS
+    ])
+    scale = max(abs(here.cost), here.gradient_norm)
+    tangency = _tangency_error(here, here.gradient)
+    return _judge("gradient", 2.0, errors, scale, here.precision, tangency=tangency)
+
+
+def _cost_along(here: Evaluation, displacement: Any) -> float:
+    return here.problem.at(exponential(here.manifold, here.point, displacement)).cost
+
+
+def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
+    """Check the Hessian against the cost, or against the gradient where there is no geodesic.
+
+    Along a geodesic, f - t <grad, v> - t^2 <v, Hv>/2 must shrink like t^3. On a manifold without
+    an exponential map, the transported gradient minus grad + t Hv must shrink like t^2. The
+    Hessian must be symmetric and its products tangent.
+
+    Parameters
+    ----------
+    problem : Problem or pymanopt.Problem
+    point : optional
+        Where to check; a random point if not given.
+    rng : numpy.random.Generator, int or None
+        Source of the random point and directions.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=5)
+    >>> riemtr.check_hessian(case.problem, rng=0).ok
+    True
+    """
+    here, direction, rng = _start(problem, point, rng)
+    product = here.hessian(direction)
+    if _has_exponential(here.manifold, here.point):
+        expected = 3.0
+        rate = here.inner(here.gradient, direction)
+        bend = here.inner(direction, product)
+        errors = np.array([
+            abs(_cost_along(here, t * direction) - here.cost - t * rate - 0.5 * t * t * bend)
+            for t in _STEPS
+        ])
+        scale = max(abs(here.cost), here.gradient_norm, abs(bend))
+    else:
+        expected = 2.0
+        errors = np.array([_gradient_error(here, direction, product, t) for t in _STEPS])
+        scale = max(here.gradient_norm, here.norm(product))
+    other = random_tangent(here.manifold, here.point, rng)
+    image = here.hessian(other)
+    asymmetry = abs(here.inner(other, product) - here.inner(direction, image))
+    size = max(here.norm(product) * here.norm(other), here.norm(image))
+    return _judge(
+        "Hessian",
+        expected,
+        errors,
+        scale,
+        here.precision,
+        symmetry=asymmetry / size if size > 0.0 else 0.0,
+        tangency=_tangency_error(here, product),
+    )
+
+
+def _gradient_error(here: Evaluation, direction: Any, product: Any, t: float) -> float:
+    there = here.problem.at(here.manifold.retraction(here.point, t * direction))
+    back = here.manifold.transport(there.point, here.point, there.gradient)
+    return here.norm(back - here.gradient - t * product)
+
+
+def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
+    """Check that the retraction agrees with the exponential map to first order at least.
+
+    The distance between the two must shrink like t^2; a slope of 3 or more says the retraction is
+    of second order.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        With an exponential map and a distance (or points that are arrays).
+    point : optional
+        Where to check; a random point if not given.
+    rng : numpy.random.Generator, int or None
+        Source of the random point and direction.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> check = riemtr.check_retraction(riemtr.Sphere(4), rng=0)
+    >>> check.ok, round(check.slope)
+    (True, 3)
+    """
+    rng = np.random.default_rng(rng)
+    if point is None:
+        point = random_point(manifold, rng)
+    if not _has_exponential(manifold, point):
+        raise ValueError(
+            f"manifold must have an exponential map to check its retraction against; {manifold} "
+            "has none"
+        )
+    direction = random_tangent(manifold, point, rng)
+    direction = direction / manifold.norm(point, direction)
+    errors = np.array([
+        _difference(
+            manifold.retraction(point, t * direction), manifold.exp(point, t * direction)
+        )
+        for t in _STEPS
+    ])
+    return _judge("retraction", 2.0, errors, 1.0, 2.0**-52)
+
+
+def _difference(point_a: Any, point_b: Any) -> float:
+    if isinstance(point_a, np.ndarray):
+        return float(np.linalg.norm(point_a - point_b))
+    return float(
+        np.sqrt(sum(_difference(a, b) ** 2 for a, b in zip(point_a, point_b, strict=True)))
+    )

@@ -1,0 +1,81 @@
+"""Plain callables wrapped into costs with ``at(point)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from riemtr.problem.autodiff import AutogradCost, AutogradPoint, NotDifferentiableError
+from riemtr.problem.layout import flatten, unflatten
+
+
+class CallableCost:
+    """A cost and its gradient, perhaps its Hessian, as plain callables.
+
+    Callables take one argument per array of the point, as in pymanopt: ``cost(x)`` on a sphere,
+    ``cost(x, y)`` on a product of two; Hessians take the arrays of the vector after those of the
+    point.
+    """
+
+    def __init__(
+        self,
+        cost: Callable[..., Any],
+        gradient: Callable[..., Any],
+        hessian: Callable[..., Any] | None,
+        traced: AutogradCost,
+    ):
+        self.cost = cost
+        self.gradient = gradient
+        self.hessian = hessian
+        self.traced = traced
+        self.layout = traced.layout
+
+    def at(self, point: Any) -> CallablePoint:
+        """Return the lazily evaluated values at one point."""
+        return CallablePoint(self, point)
+
+
+class CallablePoint:
+    """Values of plain callables at one point."""
+
+    def __init__(self, owner: CallableCost, point: Any):
+        self._owner = owner
+        self._arrays = flatten(point, owner.layout)
+
+    @cached_property
+    def value(self) -> Any:
+        """The cost."""
+        return self._owner.cost(*self._arrays)
+
+    @cached_property
+    def gradient(self) -> Any:
+        """The gradient, in the layout of a point."""
+        return self._grouped(self._owner.gradient(*self._arrays))
+
+    def hessian(self, vector: Any) -> Any:
+        """Hessian product, in the layout of a point; by autograd if no Hessian was given."""
+        if self._owner.hessian is None:
+            return self._traced.hessian(vector)
+        vectors = flatten(vector, self._owner.layout)
+        return self._grouped(self._owner.hessian(*self._arrays, *vectors))
+
+    @cached_property
+    def _traced(self) -> AutogradPoint:
+        # A cost written with plain numpy can slip through autograd untraced, with derivatives of
+        # zero: trust autograd's Hessian only where its gradient is the one that was given.
+        traced = self._owner.traced.at(unflatten(self._arrays, self._owner.layout))
+        pairs = zip(
+            flatten(traced.gradient, self._owner.layout),
+            flatten(self.gradient, self._owner.layout),
+            strict=True,
+        )
+        if not all(np.allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max()) for a, b in pairs):
+            raise NotDifferentiableError("autograd's gradient of the cost is not the one given")
+        return traced
+
+    def _grouped(self, value: Any) -> Any:
+        layout = self._owner.layout
+        return value if isinstance(layout, int) else unflatten(list(value), layout)

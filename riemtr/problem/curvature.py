@@ -1,0 +1,185 @@
+r"""The smallest eigenvalue of the Hessian, with a direction and an error bound.
+
+Matrix-free by Lanczos with full reorthogonalisation from a random start. After k steps on a space
+of dimension d, the smallest Ritz value :math:`\theta` overestimates :math:`\lambda_{\min}`, and
+
+* with probability at least :math:`1 - \delta` by at most
+  :math:`(\theta_{\max} - \theta)\,\bigl(\ln(1.648\sqrt d/\delta)/(2k-1)\bigr)^2`
+  (Kuczyński and Woźniakowski, SIAM J. Matrix Anal. Appl. 13(4), 1992, theorem 4.2);
+* where the Ritz pair has converged, by at most its residual norm;
+* after d steps, by rounding only.
+
+A small residual alone would prove nothing about *smaller* eigenvalues, so it is used only once it
+is negligible beside the tolerance asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from riemtr.manifolds import Sphere, random_tangent
+
+if TYPE_CHECKING:
+    from riemtr.problem.evaluation import Evaluation
+
+# Chance that the probabilistic bound fails.
+FAILURE_PROBABILITY = 1e-6
+# A residual this much smaller than the tolerance counts as convergence of the Ritz pair.
+_CONVERGED = 0.1
+_MAX_STEPS = 2000
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Extreme eigenvalues of a Hessian.
+
+    Attributes
+    ----------
+    min_eigenvalue, max_eigenvalue : float
+        Estimates of the smallest (from above) and the largest eigenvalue (from below).
+    error_bound : float
+        The smallest eigenvalue lies in ``[min_eigenvalue - error_bound, min_eigenvalue +
+        rounding]``.
+    direction : tangent vector or None
+        Unit eigenvector estimate of the smallest eigenvalue; None in dimension 0.
+    """
+
+    min_eigenvalue: float
+    max_eigenvalue: float
+    error_bound: float
+    direction: Any
+
+    @property
+    def lower_bound(self) -> float:
+        """What the smallest eigenvalue is not below."""
+        return self.min_eigenvalue - self.error_bound
+
+    def decides(self, tolerance: float) -> bool:
+        """Whether it is known on which side of ``-tolerance`` the smallest eigenvalue lies."""
+        return self.lower_bound >= -tolerance or self.min_eigenvalue < -tolerance
+
+
+_NOTHING = Curvature(math.inf, -math.inf, 0.0, None)
+
+
+def dense_curvature(here: Evaluation) -> Curvature:
+    """Curvature from the eigendecomposition of the Hessian matrix."""
+    values, vectors = here.eigh
+    if len(values) == 0:
+        return _NOTHING
+    largest = float(np.abs(values[[0, -1]]).max())
+    return Curvature(
+        min_eigenvalue=float(values[0]),
+        max_eigenvalue=float(values[-1]),
+        error_bound=_accuracy(here) * largest * math.sqrt(len(values)),
+        direction=here.basis.vector(vectors[:, 0]),
+    )
+
+
+def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
+    """Curvature from Hessian products, as few as decide it against ``-tolerance``."""
+    dim = here.manifold.dim
+    if dim == 0:
+        return _NOTHING
+    basis = (_SphereKrylov if isinstance(here.manifold, Sphere) else _Krylov)(here)
+    diagonal: list[float] = []
+    offdiagonal: list[float] = []
+    steps = min(dim, _MAX_STEPS)
+    vector = random_tangent(here.manifold, here.point, np.random.default_rng(0))
+    vector = vector / here.norm(vector)
+    for step in range(1, steps + 1):
+        basis.append(vector)
+        image = here.hessian(vector)
+        diagonal.append(here.inner(vector, image))
+        remainder, residual = basis.orthogonalize(image)
+        spread = _spread(diagonal, offdiagonal)
+        exhausted = step == dim or residual <= 1e-13 * max(spread, abs(diagonal[-1]))
+        # Looking at the Ritz values costs O(step^2): do so at a growing distance.
+        if exhausted or step == steps or step % max(1, step // 8) == 0:
+            found = _ritz(here, basis, diagonal, offdiagonal, residual, exhausted, tolerance)
+            if exhausted or found.decides(tolerance):
+                return found
+        offdiagonal.append(residual)
+        vector = remainder / residual
+    return found
+
+
+def _spread(diagonal: list[float], offdiagonal: list[float]) -> float:
+    return max(diagonal) - min(diagonal) + 2.0 * max(offdiagonal, default=0.0)
+
+
+def _ritz(
+    here: Evaluation,
+    basis: _Krylov,
+    diagonal: list[float],
+    offdiagonal: list[float],
+    residual: float,
+    exhausted: bool,
+    tolerance: float,
+) -> Curvature:
+    values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(offdiagonal))
+    smallest, largest = float(values[0]), float(values[-1])
+    rounding = _accuracy(here) * max(abs(smallest), abs(largest)) * math.sqrt(len(values))
+    ritz_residual = residual * abs(float(vectors[-1, 0]))
+    if exhausted:
+        bound = rounding
+    else:
+        bound = _probable_error(largest - smallest, len(values), here.manifold.dim) + rounding
+        if ritz_residual <= _CONVERGED * tolerance:
+            bound = min(bound, ritz_residual + rounding)
+    decided = exhausted or smallest < -tolerance or smallest - bound >= -tolerance
+    direction = basis.combine(vectors[:, 0]) if decided else None
+    return Curvature(smallest, largest, bound, direction)
+
+
+def _probable_error(spread: float, steps: int, dim: int) -> float:
+    # The theorem has the true spread of the spectrum; the Ritz values' own is short of it by the
+    # same relative error at either end.
+    root = math.log(1.648 * math.sqrt(dim) / FAILURE_PROBABILITY) / (2 * steps - 1)
+    relative = root**2
+    return spread * relative / (1.0 - 2.0 * relative) if relative < 0.25 else math.inf
+
+
+def _accuracy(here: Evaluation) -> float:
+    """Relative accuracy of Hessian products."""
+    if here.problem.derivatives.hessian == "differences":
+        return 10.0 * here.precision ** (2.0 / 3.0)
+    return 10.0 * here.precision
+
+
+class _Krylov:
+    """Orthonormal tangent vectors at one point of any manifold."""
+
+    def __init__(self, here: Evaluation):
+        self._here = here
+        self._vectors: list[Any] = []
+
+    def append(self, vector: Any) -> None:
+        self._vectors.append(vector)
+
+    def orthogonalize(self, vector: Any) -> tuple[Any, float]:
+        for _ in range(2):  # twice is enough
+            for known in self._vectors:
+                vector = vector - self._here.inner(known, vector) * known
+        return vector, self._here.norm(vector)
+
+    def combine(self, coefficients: np.ndarray) -> Any:
+        total = float(coefficients[0]) * self._vectors[0]
+        for coefficient, vector in zip(coefficients[1:], self._vectors[1:], strict=True):
+            total = total + float(coefficient) * vector
+        return total / self._here.norm(total)
+
+
+class _SphereKrylov(_Krylov):
+    """The same for plain arrays in the Euclidean metric, at the speed of matrix products."""
+
+    def orthogonalize(self, vector: Any) -> tuple[Any, float]:
+        known = np.array(self._vectors)
+        for _ in range(2):
+            vector = vector - (known @ vector) @ known
+        return vector, self._here.norm(vector)

@@ -1,0 +1,222 @@
+"""All that is known about a problem at one point: computed on demand, once, and counted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from riemtr.manifolds import Sphere, TangentBasis, tangent_basis
+from riemtr.problem.autodiff import NotDifferentiableError
+from riemtr.problem.counts import Counts
+from riemtr.problem.curvature import Curvature, dense_curvature, lanczos_curvature
+from riemtr.problem.layout import machine_precision
+
+if TYPE_CHECKING:
+    from riemtr.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """What kind the derivatives of a cost are of.
+
+    Attributes
+    ----------
+    gradient : {"euclidean", "riemannian"}
+    hessian : {"euclidean", "riemannian", "differences"}
+        "differences": central differences of the Riemannian gradient.
+    embeds_vectors : bool
+        Whether tangent vectors must be embedded before a Euclidean Hessian sees them.
+    """
+
+    gradient: str
+    hessian: str
+    embeds_vectors: bool = True
+
+
+class Evaluation:
+    """A problem at one point.
+
+    Attributes are computed when first asked for and kept; :attr:`counts` says how often the cost
+    was asked for what.
+
+    Examples
+    --------
+    >>> import numpy as np, riemtr
+    >>> matrix = np.diag([1.0, 2.0])
+    >>> problem = riemtr.Problem(riemtr.Sphere(2), lambda x: x @ matrix @ x)
+    >>> here = problem.at(np.array([0.0, 1.0]))
+    >>> here.cost, here.gradient_norm, here.hessian_matrix()
+    (2.0, 0.0, array([[-2.]]))
+    """
+
+    def __init__(self, problem: Problem, point: Any, counts: Counts):
+        self.problem = problem
+        self.manifold = problem.manifold
+        self.point = point
+        self.counts = counts
+        self._local = problem.cost.at(point)
+
+    @cached_property
+    def cost(self) -> float:
+        """The cost."""
+        self.counts.costs += 1
+        return float(self._local.value)
+
+    @cached_property
+    def _raw_gradient(self) -> Any:
+        self.counts.gradients += 1
+        gradient = self._local.gradient
+        if isinstance(gradient, np.ndarray) and isinstance(self.point, np.ndarray):
+            return gradient.astype(self.point.dtype, copy=False)
+        return gradient
+
+    @cached_property
+    def gradient(self) -> Any:
+        """Riemannian gradient."""
+        if self.problem.derivatives.gradient == "riemannian":
+            return self._raw_gradient
+        return self.manifold.euclidean_to_riemannian_gradient(self.point, self._raw_gradient)
+
+    @cached_property
+    def gradient_norm(self) -> float:
+        """Norm of the Riemannian gradient."""
+        return float(self.norm(self.gradient))
+
+    def inner(self, vector_a: Any, vector_b: Any) -> float:
+        """Inner product of tangent vectors at the point."""
+        return float(self.manifold.inner_product(self.point, vector_a, vector_b).real)
+
+    def norm(self, vector: Any) -> float:
+        """Norm of a tangent vector at the point."""
+        if isinstance(self.manifold, Sphere):
+            return self.manifold.norm(self.point, vector)
+        # Not manifold.norm: rounding can make the square of a tiny vector negative.
+        return math.sqrt(max(self.inner(vector, vector), 0.0))
+
+    def hessian(self, vector: Any) -> Any:
+        """Riemannian Hessian product."""
+        kinds = self.problem.derivatives
+        if kinds.hessian == "differences":
+            return self._difference(vector)
+        try:
+            product = self._product(vector, kinds)
+        except NotDifferentiableError:
+            self.problem.use_differences()
+            return self._difference(vector)
+        self.counts.hessian_products += 1
+        return product
+
+    def _product(self, vector: Any, kinds: Derivatives) -> Any:
+        if kinds.hessian == "riemannian":
+            return self._local.hessian(vector)
+        embedded = vector
+        if kinds.embeds_vectors:
+            embedded = self.manifold.embedding(self.point, vector)
+        product = self._local.hessian(embedded)
+        if isinstance(product, np.ndarray) and isinstance(self.point, np.ndarray):
+            product = product.astype(self.point.dtype, copy=False)
+        return self.manifold.euclidean_to_riemannian_hessian(
+            self.point, self._raw_gradient, product, vector
+        )
+
+    def _difference(self, vector: Any) -> Any:
+        length = self.norm(vector)
+        self.counts.hessian_products += 1
+        if length == 0.0:
+            return self.manifold.zero_vector(self.point)
+        # The cube root of the precision balances truncation and rounding of central differences.
+        step = float(np.cbrt(self.precision)) / length
+        ahead, behind = (self._gradient_nearby(sign * step * vector) for sign in (1.0, -1.0))
+        return (ahead - behind) * (0.5 / step)
+
+    def _gradient_nearby(self, displacement: Any) -> Any:
+        nearby = Evaluation(
+            self.problem, self.manifold.retraction(self.point, displacement), self.counts
+        )
+        return self.manifold.transport(nearby.point, self.point, nearby.gradient)
+
+    def precondition(self, vector: Any) -> Any:
+        """Apply the problem's preconditioner (the identity if it has none)."""
+        if self.problem.preconditioner is None:
+            return vector
+        return self.problem.preconditioner(self.point, vector)
+
+    @cached_property
+    def precision(self) -> float:
+        """Machine epsilon of the point's floating-point type."""
+        return machine_precision(self.point)
+
+    @cached_property
+    def basis(self) -> TangentBasis:
+        """Orthonormal basis of the tangent space."""
+        return tangent_basis(self.manifold, self.point)
+
+    @property
+    def offers_matrix(self) -> bool:
+        """Whether the cost forms its Hessian matrix itself, cheaper than by products."""
+        return hasattr(self._local, "hessian_matrix")
+
+    @cached_property
+    def _matrix(self) -> np.ndarray:
+        if not self.offers_matrix:
+            return self._matrix_from_products()
+        self.counts.hessian_matrices += 1
+        ambient = self._local.hessian_matrix()
+        if isinstance(self.manifold, Sphere):
+            return self.manifold.riemannian_hessian_matrix(
+                self.basis, self._raw_gradient, ambient  # type: ignore[arg-type]
+            )
+        return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
+
+    def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:
+        embedded = self.manifold.embedding(self.point, vector)
+        product = (ambient @ embedded.ravel()).reshape(embedded.shape)
+        return self.manifold.euclidean_to_riemannian_hessian(
+            self.point, self._raw_gradient, product, vector
+        )
+
+    def _matrix_from_products(self) -> np.ndarray:
+        return self._symmetric(self.hessian)
+
+    def _symmetric(self, product: Any) -> np.ndarray:
+        basis = self.basis
+        matrix = np.empty((basis.dim, basis.dim))
+        for column, unit in enumerate(np.eye(basis.dim)):
+            matrix[:, column] = basis.coordinates(product(basis.vector(unit)))
+        return 0.5 * (matrix + matrix.T)
+
+    def hessian_matrix(self) -> np.ndarray:
+        """Matrix of the Riemannian Hessian in the coordinates of :attr:`basis`."""
+        return self._matrix
+
+    @cached_property
+    def eigh(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
+        return np.linalg.eigh(self.hessian_matrix())
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the Hessian matrix is already known."""
+        return "_matrix" in self.__dict__
+
+    def curvature(self, tolerance: float) -> Curvature:
+        """Smallest Hessian eigenvalue, known well enough to compare it with ``-tolerance``.
+
+        Dense where the matrix is cheap or known, else by Lanczos, which stops as soon as the
+        comparison is decided.
+        """
+        known = self.known_curvature
+        if known is not None and known.decides(tolerance):
+            return known
+        if self.offers_matrix or self.has_matrix:
+            found = dense_curvature(self)
+        else:
+            found = lanczos_curvature(self, tolerance)
+        self.known_curvature = found
+        return found
+
+    known_curvature: Curvature | None = None

@@ -1,0 +1,51 @@
+"""Points made of several arrays, in pymanopt's layout, flattened to a list of arrays and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def flatten(value: Any, layout: Any) -> list[Any]:
+    """List the arrays a point (or vector) consists of.
+
+    ``layout`` is pymanopt's ``point_layout``: 1 for a single array, k for a sequence of k arrays,
+    a sequence of such numbers for a product.
+
+    Examples
+    --------
+    >>> flatten([[1, 2, 3], 4], (3, 1))
+    [1, 2, 3, 4]
+    """
+    if isinstance(layout, Sequence):
+        return [array for part, inner in zip(value, layout, strict=True)
+                for array in flatten(part, inner)]
+    return [value] if layout == 1 else list(value)
+
+
+def unflatten(arrays: Sequence[Any], layout: Any) -> Any:
+    """Undo :func:`flatten`.
+
+    Examples
+    --------
+    >>> unflatten([1, 2, 3, 4], (3, 1))
+    [[1, 2, 3], 4]
+    """
+    if not isinstance(layout, Sequence):
+        return arrays[0] if layout == 1 else list(arrays)
+    groups, position = [], 0
+    for inner in layout:
+        groups.append(unflatten(arrays[position : position + inner], inner))
+        position += inner
+    return groups
+
+
+def machine_precision(value: Any) -> float:
+    """Machine epsilon of the floating-point arrays a point consists of (the coarsest of them)."""
+    if isinstance(value, np.ndarray):
+        return float(np.finfo(value.dtype).eps) if value.dtype.kind in "fc" else 2.0**-52
+    if isinstance(value, (list, tuple)):
+        return max(machine_precision(part) for part in value)
+    return 2.0**-52

@@ -1,0 +1,189 @@
+"""A manifold with a cost on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pymanopt
+
+from riemtr.manifolds import converts_hessians
+from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
+from riemtr.problem.costs import CallableCost
+from riemtr.problem.counts import Counts
+from riemtr.problem.evaluation import Derivatives, Evaluation
+from riemtr.problem.pymanopt_cost import PymanoptCost
+
+_REQUIRED = ("dim", "inner_product", "norm", "projection", "retraction", "zero_vector")
+
+
+class Problem:
+    """Minimise a cost over a manifold.
+
+    What is not given is filled in: the gradient by autograd, the Hessian by autograd or, where the
+    cost cannot be differentiated twice, by central differences of the gradient.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        :class:`riemtr.Sphere` or any manifold of pymanopt.
+    cost : callable or object with ``at(point)``
+        A plain function of the point's arrays (no decorator), or a cost that shares work: its
+        ``at(point)`` has ``value``, ``gradient`` and ``hessian(v)``, all Euclidean, and
+        ``hessian_matrix()`` if that is cheap; ``easier()`` may offer a continuation.
+    euclidean_gradient, riemannian_gradient : callable, optional
+        At most one of the two; takes the point's arrays.
+    euclidean_hessian, riemannian_hessian : callable, optional
+        At most one of the two; takes the point's arrays, then the vector's.
+    preconditioner : callable, optional
+        ``preconditioner(point, vector)``, a symmetric positive definite approximation of the
+        inverse Hessian on the tangent space.
+
+    Examples
+    --------
+    >>> import autograd.numpy as np, riemtr
+    >>> matrix = np.diag([3.0, 2.0, 1.0])
+    >>> problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x @ matrix @ x)
+    >>> result = riemtr.PracticalTRM().solve(problem, start=np.array([1.0, 0.0, 0.0]))
+    >>> round(result.cost, 9), result.certificate.verdict
+    (1.0, 'minimizer')
+    """
+
+    def __init__(
+        self,
+        manifold: Any,
+        cost: Callable[..., Any] | SharedWorkCost,
+        *,
+        euclidean_gradient: Callable[..., Any] | None = None,
+        riemannian_gradient: Callable[..., Any] | None = None,
+        euclidean_hessian: Callable[..., Any] | None = None,
+        riemannian_hessian: Callable[..., Any] | None = None,
+        preconditioner: Callable[[Any, Any], Any] | None = None,
+    ):
+        missing = [name for name in _REQUIRED if not hasattr(manifold, name)]
+        if missing:
+            raise ValueError(
+                "manifold must offer pymanopt's manifold methods, as riemtr.Sphere(n) and "
+                f"pymanopt.manifolds do; {type(manifold).__name__} lacks {', '.join(missing)}"
+            )
+        if euclidean_gradient is not None and riemannian_gradient is not None:
+            raise ValueError("pass euclidean_gradient or riemannian_gradient, not both")
+        if euclidean_hessian is not None and riemannian_hessian is not None:
+            raise ValueError("pass euclidean_hessian or riemannian_hessian, not both")
+        gradient = euclidean_gradient or riemannian_gradient
+        hessian = euclidean_hessian or riemannian_hessian
+        for name, function in (("gradient", gradient), ("hessian", hessian)):
+            if function is not None and not callable(function):
+                raise ValueError(f"{name} must be callable; got {type(function).__name__}")
+
+        self.manifold = manifold
+        self.preconditioner = preconditioner
+        self.cost: Any
+        self._derivatives: Derivatives
+        if hasattr(cost, "at"):
+            if gradient is not None or hessian is not None:
+                raise ValueError(
+                    "a cost with at(point) brings its own derivatives; pass it alone, or pass "
+                    "plain callables"
+                )
+            self.cost = cost
+            self._set_derivatives(Derivatives("euclidean", "euclidean"))
+            return
+        if not callable(cost):
+            raise ValueError(
+                "cost must be a callable or an object with a method at(point); got "
+                f"{type(cost).__name__}"
+            )
+        layout = getattr(manifold, "point_layout", 1)
+        traced = AutogradCost(cost, layout)
+        if gradient is None:
+            if hessian is not None:
+                raise ValueError(
+                    "a Hessian without a gradient is not used; pass the gradient as well, or "
+                    "neither, to have autograd provide both"
+                )
+            self.cost = traced
+            self._set_derivatives(Derivatives("euclidean", "euclidean"))
+            return
+        if euclidean_hessian is not None and euclidean_gradient is None:
+            raise ValueError(
+                "euclidean_hessian needs euclidean_gradient (the conversion uses both); pass it, "
+                "or pass riemannian_hessian"
+            )
+        gradient_kind = "euclidean" if euclidean_gradient is not None else "riemannian"
+        if hessian is not None:
+            hessian_kind = "euclidean" if euclidean_hessian is not None else "riemannian"
+        else:
+            hessian_kind = "euclidean" if gradient_kind == "euclidean" else "differences"
+        self.cost = CallableCost(cost, gradient, hessian, traced)
+        self._set_derivatives(Derivatives(gradient_kind, hessian_kind))
+
+    def __repr__(self) -> str:
+        return f"Problem({self.manifold}, cost={type(self.cost).__name__})"
+
+    def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
+        """Return the lazy evaluation at a point, counting into ``counts``."""
+        return Evaluation(self, point, Counts() if counts is None else counts)
+
+    @property
+    def derivatives(self) -> Derivatives:
+        """What kind the gradient and the Hessian are of."""
+        return self._derivatives
+
+    def _set_derivatives(self, derivatives: Derivatives) -> None:
+        self._derivatives = derivatives
+        if derivatives.hessian == "euclidean" and not converts_hessians(self.manifold):
+            self.use_differences()
+
+    def use_differences(self) -> None:
+        """From here on take the Hessian from differences of the gradient."""
+        self._derivatives = replace(self._derivatives, hessian="differences")
+
+    def easier(self) -> Iterator[tuple[Problem, float]]:
+        """Yield easier versions of the problem, easiest first, each with a gradient tolerance.
+
+        They come from the cost's own ``easier()``, if it has one; a solver may follow them to a
+        good start (continuation).
+        """
+        offer = getattr(self.cost, "easier", None)
+        if offer is None:
+            return
+        for cost, tolerance in offer():
+            yield Problem(self.manifold, cost, preconditioner=self.preconditioner), tolerance
+
+
+def as_problem(problem: Any) -> Problem:
+    """Return a riemtr problem: the argument itself, or a ``pymanopt.Problem`` converted.
+
+    Examples
+    --------
+    >>> import pymanopt, autograd.numpy as np
+    >>> sphere = pymanopt.manifolds.Sphere(3)
+    >>> @pymanopt.function.autograd(sphere)
+    ... def cost(x):
+    ...     return np.sum(np.arange(3) * x**2)
+    >>> as_problem(pymanopt.Problem(sphere, cost))
+    Problem(Sphere manifold of 3-vectors, cost=AutogradCost)
+    """
+    if isinstance(problem, Problem):
+        return problem
+    if isinstance(problem, pymanopt.Problem):
+        return _from_pymanopt(problem)
+    raise TypeError(
+        "problem must be a riemtr.Problem or a pymanopt.Problem; got "
+        f"{type(problem).__name__}. Build one with riemtr.Problem(manifold, cost)"
+    )
+
+
+def _from_pymanopt(problem: pymanopt.Problem) -> Problem:
+    cost = PymanoptCost(problem)
+    # pymanopt's default preconditioner is a nested function that returns the vector as it is.
+    name = getattr(problem.preconditioner, "__qualname__", "")
+    preconditioner = None if name.startswith("Problem.__init__") else problem.preconditioner
+    if cost.autograd_function is not None:
+        # One trace of the gradient per point then serves every Hessian product there.
+        return Problem(problem.manifold, cost.autograd_function, preconditioner=preconditioner)
+    converted = Problem(problem.manifold, cost, preconditioner=preconditioner)
+    converted._set_derivatives(cost.derivatives)
+    return converted

@@ -1,0 +1,15 @@
+"""L2: the registry of problems, and the problems in it."""
+
+from riemtr.problems.dictionary_learning import DictionaryCost, dictionary_problem
+from riemtr.problems.registry import Case, Truth, available, build, describe, register
+
+__all__ = [
+    "Case",
+    "DictionaryCost",
+    "Truth",
+    "available",
+    "build",
+    "describe",
+    "dictionary_problem",
+    "register",
+]

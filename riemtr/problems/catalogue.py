@@ -1,0 +1,235 @@
+"""The problems that come with riemtr, each with what is known about its solution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import autograd.numpy as anp
+import numpy as np
+from pymanopt.manifolds import (
+    FixedRankEmbedded,
+    Grassmann,
+    Product,
+    Stiefel,
+    SymmetricPositiveDefinite,
+)
+
+from riemtr.data import (
+    BernoulliGaussian,
+    ExactlySparse,
+    Identity,
+    Orthogonal,
+    load_image,
+    paper_sample_size,
+    patches,
+    reconstruction_error,
+)
+from riemtr.errors import unknown_name
+from riemtr.manifolds import Sphere, random_point
+from riemtr.problem import Problem
+from riemtr.problems.dictionary_learning import dictionary_problem
+from riemtr.problems.registry import Case, Truth, register
+
+
+def _symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
+    matrix = rng.standard_normal((n, n))
+    return (matrix + matrix.T) / math.sqrt(8.0 * n)
+
+
+@register("rayleigh")
+def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
+    """Smallest eigenpair of a random symmetric matrix: x'Ax on the sphere.
+
+    Every other eigenvector is a saddle point, or the maximizer.
+    """
+    matrix = _symmetric(rng, n)
+    values, vectors = np.linalg.eigh(matrix)
+    sphere = Sphere(n)
+    problem = Problem(
+        sphere,
+        lambda x: float(x @ (matrix @ x)),
+        euclidean_gradient=lambda x: 2.0 * (matrix @ x),
+        euclidean_hessian=lambda x, v: 2.0 * (matrix @ v),
+    )
+    target = vectors[:, 0]
+    truth = Truth(
+        cost=float(values[0]),
+        distance=lambda x: min(sphere.dist(x, target), sphere.dist(x, -target)),
+        details={"matrix": matrix, "eigenvalues": values, "eigenvectors": vectors},
+    )
+    return Case(problem, sphere.random_point(rng), truth)
+
+
+@register("dictionary-learning")
+def dictionary_learning(
+    rng: np.random.Generator,
+    n: int = 30,
+    p: int | None = None,
+    theta: float = 0.2,
+    k: int | None = None,
+    mu: float = 1e-2,
+    dictionary: str = "orthogonal",
+    image: str | None = None,
+    scale: float = 1.0,
+) -> Case:
+    """One row of a sparse matrix from Y = AX: the paper's log-cosh cost on the sphere.
+
+    Parameters
+    ----------
+    n, p : int
+        Size of the data; p is the paper's 5 n^2 log n if None.
+    theta : float
+        Share of nonzeros, Bernoulli-Gaussian.
+    k : int, optional
+        Exactly so many nonzeros per column instead.
+    mu : float
+        Smoothing parameter.
+    dictionary : {"orthogonal", "identity"}
+    image : str, optional
+        Name of a bundled image, or a path: its whitened 8 x 8 patches instead of synthetic data;
+        nothing is known about the solution then. Needs the extra ``images``.
+    scale : float
+        Standard deviation of the whitened patches.
+    """
+    if image is not None:
+        data = scale * _whitened_patches(image)
+        problem = dictionary_problem(data, mu)
+        return Case(problem, problem.manifold.random_point(rng))
+    kinds = {"orthogonal": Orthogonal(), "identity": Identity()}
+    if dictionary not in kinds:
+        raise unknown_name("dictionary", dictionary, kinds)
+    size = paper_sample_size(n) if p is None else p
+    kind = kinds[dictionary]
+    model: Any
+    if k is None:
+        model = BernoulliGaussian(n, size, theta, dictionary=kind)
+    else:
+        model = ExactlySparse(n, size, k, dictionary=kind)
+    sample = model.draw(rng)
+    problem = dictionary_problem(sample.observations, mu)
+    truth = Truth(
+        distance=lambda q: reconstruction_error(q, sample.dictionary),
+        details={"dictionary": sample.dictionary, "coefficients": sample.coefficients},
+    )
+    return Case(problem, problem.manifold.random_point(rng), truth)
+
+
+def _whitened_patches(image: str) -> np.ndarray:
+    data = patches(load_image(image))
+    left, values, right = np.linalg.svd(data, full_matrices=False)
+    kept = values > values[0] * max(data.shape) * np.finfo(float).eps
+    if not kept.all():
+        # In the row space: coordinates along the principal directions that carry data.
+        return math.sqrt(data.shape[1]) * right[kept]
+    return math.sqrt(data.shape[1]) * (left @ right)
+
+
+@register("invariant-subspace")
+def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Case:
+    """Smallest invariant subspace of a symmetric matrix: trace X'AX on the Grassmann manifold."""
+    matrix = _symmetric(rng, n)
+    values, vectors = np.linalg.eigh(matrix)
+    manifold = Grassmann(n, k)
+    problem = Problem(
+        manifold,
+        lambda x: float(np.sum(x * (matrix @ x))),
+        euclidean_gradient=lambda x: 2.0 * (matrix @ x),
+        euclidean_hessian=lambda x, v: 2.0 * (matrix @ v),
+    )
+    target = vectors[:, :k]
+    truth = Truth(
+        cost=float(values[:k].sum()),
+        distance=lambda x: float(np.linalg.norm(x @ x.T - target @ target.T)),
+        details={"matrix": matrix, "eigenvectors": vectors},
+    )
+    return Case(problem, random_point(manifold, rng), truth)
+
+
+@register("brockett")
+def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
+    """Brockett cost, trace X'AXD on the Stiefel manifold: the smallest eigenvectors, in order."""
+    matrix = _symmetric(rng, n)
+    weights = np.arange(k, 0, -1, dtype=float)
+    values, vectors = np.linalg.eigh(matrix)
+    manifold = Stiefel(n, k)
+    problem = Problem(
+        manifold,
+        lambda x: float(np.sum(x * (matrix @ x) * weights)),
+        euclidean_gradient=lambda x: 2.0 * (matrix @ x) * weights,
+        euclidean_hessian=lambda x, v: 2.0 * (matrix @ v) * weights,
+    )
+    target = vectors[:, :k]
+    truth = Truth(
+        cost=float(values[:k] @ weights),
+        distance=lambda x: float(np.linalg.norm(np.abs(np.sum(x * target, axis=0)) - 1.0)),
+        details={"matrix": matrix, "weights": weights},
+    )
+    return Case(problem, random_point(manifold, rng), truth)
+
+
+@register("covariance")
+def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case:
+    """Maximum-likelihood covariance: log det X + trace X^-1 S over positive definite matrices.
+
+    Derivatives by autograd.
+    """
+    if samples <= n:
+        raise ValueError(f"samples must exceed n for S to be definite; got {samples!r} and {n!r}")
+    data = rng.standard_normal((n, samples)) * rng.uniform(0.5, 2.0, size=(n, 1))
+    second_moment = data @ data.T / samples
+    manifold = SymmetricPositiveDefinite(n)
+
+    def cost(x: Any) -> Any:
+        return anp.linalg.slogdet(x)[1] + anp.trace(anp.linalg.solve(x, second_moment))
+
+    truth = Truth(
+        cost=float(np.linalg.slogdet(second_moment)[1]) + n,
+        distance=lambda x: float(manifold.dist(x, second_moment)),
+        details={"second_moment": second_moment},
+    )
+    return Case(Problem(manifold, cost), random_point(manifold, rng), truth)
+
+
+@register("singular-vectors")
+def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
+    """Leading singular pair of a matrix: -u'Mv on the product of two spheres.
+
+    Derivatives by autograd. Every other pair of singular vectors is a saddle point.
+    """
+    matrix = rng.standard_normal((m, n)) / math.sqrt(m)
+    left, values, right = np.linalg.svd(matrix)
+    manifold = Product([Sphere(m), Sphere(n)])
+    problem = Problem(manifold, lambda u, v: -(u @ matrix @ v))
+
+    def distance(point: Any) -> float:
+        u, v = point
+        sign = math.copysign(1.0, float(u @ left[:, 0]))
+        return float(math.hypot(
+            np.linalg.norm(u - sign * left[:, 0]), np.linalg.norm(v - sign * right[0])
+        ))
+
+    truth = Truth(cost=-float(values[0]), distance=distance, details={"matrix": matrix})
+    return Case(problem, random_point(manifold, rng), truth)
+
+
+@register("low-rank")
+def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) -> Case:
+    """Best low-rank approximation of a matrix, on the manifold of fixed-rank matrices.
+
+    The gradient is autograd's; pymanopt has no Hessian there, so it is taken by differences.
+    """
+    matrix = rng.standard_normal((m, n))
+    left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    best = (left[:, :rank] * values[:rank]) @ right[:rank]
+    manifold = FixedRankEmbedded(m, n, rank)
+
+    def cost(u: Any, s: Any, vt: Any) -> Any:
+        return 0.5 * anp.sum((anp.dot(u * s, vt) - matrix) ** 2)
+
+    truth = Truth(
+        cost=0.5 * float(np.sum(values[rank:] ** 2)),
+        distance=lambda x: float(np.linalg.norm((x[0] * x[1]) @ x[2] - best)),
+        details={"matrix": matrix},
+    )
+    return Case(Problem(manifold, cost), random_point(manifold, rng), truth)

@@ -1,0 +1,178 @@
+"""A registry of problems by name: riemtr's own, and those of third parties.
+
+A builder is a function ``builder(rng, **parameters) -> Case`` whose parameters all have defaults.
+It joins the registry by the decorator :func:`register`, or from another package by the entry-point
+group ``riemtr.problems`` (entry point name: the problem's; object: the builder).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any
+
+import numpy as np
+
+from riemtr.errors import unknown_name
+from riemtr.problem import Problem
+
+ENTRY_POINT_GROUP = "riemtr.problems"
+
+Builder = Callable[..., "Case"]
+_BUILDERS: dict[str, Builder] = {}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known about the solution.
+
+    Attributes
+    ----------
+    cost : float or None
+        The global minimum.
+    distance : callable or None
+        ``distance(point)``: how far a point is from the nearest true solution.
+    details : dict
+        Whatever else the problem was made from.
+    """
+
+    cost: float | None = None
+    distance: Callable[[Any], float] | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An instance of a registered problem.
+
+    Attributes
+    ----------
+    problem : Problem
+    start : point of the manifold
+        A random start.
+    truth : Truth or None
+        What is known about the solution; None where nothing is.
+    name : str
+        The problem's name.
+    parameters : dict
+        What it was built with.
+    """
+
+    problem: Problem
+    start: Any
+    truth: Truth | None = None
+    name: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def register(name: str) -> Callable[[Builder], Builder]:
+    """Add a builder to the registry under a name.
+
+    Examples
+    --------
+    >>> import numpy as np, riemtr
+    >>> @riemtr.problems.register("distance-to-pole")
+    ... def distance_to_pole(rng, n=3):
+    ...     sphere = riemtr.Sphere(n)
+    ...     problem = riemtr.Problem(sphere, lambda x: -x[0])
+    ...     return riemtr.problems.Case(problem, sphere.random_point(rng))
+    >>> "distance-to-pole" in riemtr.problems.available()
+    True
+    """
+
+    def add(builder: Builder) -> Builder:
+        if name in _BUILDERS and _BUILDERS[name] is not builder:
+            raise ValueError(f"name {name!r} is already registered; choose another")
+        _parameters(name, builder)
+        _BUILDERS[name] = builder
+        return builder
+
+    return add
+
+
+def available() -> list[str]:
+    """Return the names of all registered problems, sorted."""
+    return sorted(_all_builders())
+
+
+def build(name: str, *, rng: Any = None, **parameters: Any) -> Case:
+    """Build an instance of a registered problem.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`available`.
+    rng : numpy.random.Generator, int or None
+        Source of the data and the start.
+    **parameters
+        The problem's own, see :func:`describe`.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    >>> case.problem.manifold, case.start.shape
+    (Sphere(10), (10,))
+    """
+    builder = _builder(name)
+    known = _parameters(name, builder)
+    for parameter in parameters:
+        if parameter not in known:
+            raise ValueError(
+                f"problem {name!r} has no parameter {parameter!r}; it takes "
+                f"{', '.join(f'{key}={value!r}' for key, value in known.items())}"
+            )
+    settings = {**known, **parameters}
+    case = builder(np.random.default_rng(rng), **settings)
+    return Case(case.problem, case.start, case.truth, name, settings)
+
+
+def describe(name: str) -> tuple[str, dict[str, Any]]:
+    """Return a problem's description in a sentence, and its parameters with their defaults."""
+    builder = _builder(name)
+    summary = (inspect.getdoc(builder) or "").split("\n\n")[0].replace("\n", " ")
+    return summary, _parameters(name, builder)
+
+
+def _builder(name: str) -> Builder:
+    builders = _all_builders()
+    if name not in builders:
+        raise unknown_name("name", name, builders)
+    found = builders[name]
+    if not callable(found):  # an entry point: load it when it is needed
+        found = found.load()
+        _BUILDERS[name] = found
+    return found
+
+
+def _all_builders() -> dict[str, Any]:
+    from riemtr.problems import catalogue  # noqa: F401 - fills the registry
+
+    builders: dict[str, Any] = {
+        entry.name: _Lazy(entry) for entry in entry_points(group=ENTRY_POINT_GROUP)
+    }
+    builders.update(_BUILDERS)
+    return builders
+
+
+@dataclass(frozen=True)
+class _Lazy:
+    """A builder of another package, not yet imported."""
+
+    entry: Any
+
+    def load(self) -> Builder:
+        return self.entry.load()
+
+
+def _parameters(name: str, builder: Builder) -> dict[str, Any]:
+    rng, *others = inspect.signature(builder).parameters.values()
+    missing = [other.name for other in others if other.default is inspect.Parameter.empty]
+    if rng.name != "rng" or missing:
+        raise ValueError(
+            f"the builder of {name!r} must take rng first and give every other parameter a "
+            f"default; it takes {inspect.signature(builder)}"
+        )
+    return {other.name: other.default for other in others}

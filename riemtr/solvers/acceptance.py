@@ -1,0 +1,84 @@
+"""Whether to take a step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from riemtr.problem import Evaluation
+from riemtr.subproblem import Step
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Judgement of a step.
+
+    Attributes
+    ----------
+    ratio : float
+        Actual over predicted decrease; minus infinity where the cost is not finite.
+    accepted : bool
+        Whether to take the step.
+    """
+
+    ratio: float
+    accepted: bool
+
+
+class AcceptanceRule(Protocol):
+    """Decides whether a step is taken."""
+
+    def judge(self, here: Evaluation, there: Evaluation, step: Step, noise: float) -> Verdict:
+        """Judge the step from ``here`` to ``there``; costs are known up to ``noise``."""
+
+
+@dataclass(frozen=True)
+class AlwaysAccept:
+    """Take every step that leads to a finite cost (paper, section II.C)."""
+
+    def judge(self, here: Evaluation, there: Evaluation, step: Step, noise: float) -> Verdict:
+        """Accept, and report the ratio all the same."""
+        if not math.isfinite(there.cost):
+            return Verdict(-math.inf, False)
+        return Verdict(_ratio(here.cost - there.cost, step.predicted_decrease, noise), True)
+
+
+@dataclass(frozen=True)
+class RatioTest:
+    """Take a step if the cost falls by a fraction of what the model predicts.
+
+    Close to convergence both decreases drown in rounding; a multiple of it is added to both, so
+    that the ratio tends to 1 there (Conn, Gould and Toint, Trust-Region Methods, section 17.4.2).
+
+    Parameters
+    ----------
+    threshold : float
+        The fraction.
+    regularization : float
+        The multiple.
+    """
+
+    threshold: float = 0.1
+    regularization: float = 1e3
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.threshold < 0.25:
+            raise ValueError(f"threshold must lie in [0, 0.25); got {self.threshold!r}")
+        if not self.regularization >= 0.0:
+            raise ValueError(f"regularization must be at least 0; got {self.regularization!r}")
+
+    def judge(self, here: Evaluation, there: Evaluation, step: Step, noise: float) -> Verdict:
+        """Compare the regularised ratio with the threshold."""
+        if not math.isfinite(there.cost):
+            return Verdict(-math.inf, False)
+        actual = here.cost - there.cost
+        ratio = _ratio(actual, step.predicted_decrease, self.regularization * noise)
+        return Verdict(ratio, ratio >= self.threshold)
+
+
+def _ratio(actual: float, predicted: float, shift: float) -> float:
+    actual, predicted = actual + shift, predicted + shift
+    if predicted > 0.0:
+        return actual / predicted
+    return 1.0 if actual == predicted == 0.0 else -math.inf

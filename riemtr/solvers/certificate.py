@@ -1,0 +1,146 @@
+"""A second-order certificate for any point of any solver."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from riemtr.problem import Evaluation, as_problem
+
+MINIMIZER = "minimizer"
+SADDLE = "saddle"
+MAXIMIZER = "maximizer"
+UNRESOLVED = "unresolved"
+NOT_CRITICAL = "not-critical"
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What counts as a vanishing gradient and as no negative curvature."""
+
+    gradient: float
+    curvature: float
+
+
+def default_tolerances(
+    precision: float, gradient: float | None = None, curvature: float | None = None
+) -> Tolerances:
+    """Fill in tolerances that make sense at a machine precision: 1e-6, or 1e-3 in float32."""
+    fallback = 1e-6 if precision < 1e-12 else 1e-3
+    for name, value in (("tolerance", gradient), ("curvature_tolerance", curvature)):
+        if value is not None and not value >= 0.0:
+            raise ValueError(f"{name} must be a nonnegative number, or None; got {value!r}")
+    return Tolerances(
+        fallback if gradient is None else float(gradient),
+        fallback if curvature is None else float(curvature),
+    )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a point to second order.
+
+    Attributes
+    ----------
+    verdict : str
+        "minimizer": second-order point to tolerance (the smallest eigenvalue's lower bound is at
+        least ``-curvature_tolerance``); "saddle" or "maximizer": decidedly negative curvature;
+        "unresolved": the error bound straddles the threshold; "not-critical": the gradient norm is
+        above ``tolerance``.
+    gradient_norm : float
+    min_eigenvalue : float
+        Smallest eigenvalue of the Riemannian Hessian (nan where the point is not critical,
+        infinite in dimension 0).
+    error_bound : float
+        The smallest eigenvalue is at least ``min_eigenvalue - error_bound``.
+    direction : tangent vector or None
+        The witness: a unit tangent vector of about that curvature.
+    strict : bool
+        Whether the smallest eigenvalue is above ``+curvature_tolerance``: a strict minimizer,
+        with no flat direction.
+    tolerance, curvature_tolerance : float
+        What the verdict was measured with.
+    """
+
+    verdict: str
+    gradient_norm: float
+    min_eigenvalue: float
+    error_bound: float
+    direction: Any
+    strict: bool
+    tolerance: float
+    curvature_tolerance: float
+
+    def __repr__(self) -> str:
+        strict = ", strict" if self.strict else ""
+        return (
+            f"<Certificate: {self.verdict}{strict}; gradient norm {self.gradient_norm:.2e}, "
+            f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})>"
+        )
+
+
+def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
+    """Certify an evaluated point."""
+    size = here.gradient_norm
+    if not size <= tolerances.gradient:
+        return Certificate(
+            NOT_CRITICAL,
+            size,
+            math.nan,
+            math.nan,
+            None,
+            False,
+            tolerances.gradient,
+            tolerances.curvature,
+        )
+    curvature = here.curvature(tolerances.curvature)
+    if curvature.lower_bound >= -tolerances.curvature:
+        verdict = MINIMIZER
+    elif not curvature.decides(tolerances.curvature):
+        verdict = UNRESOLVED
+    else:
+        # The largest eigenvalue is estimated from below, so this needs no error bound of its own
+        # to say "saddle"; "maximizer" is to the accuracy of the estimate.
+        verdict = MAXIMIZER if curvature.max_eigenvalue <= tolerances.curvature else SADDLE
+    return Certificate(
+        verdict,
+        size,
+        curvature.min_eigenvalue,
+        curvature.error_bound,
+        curvature.direction,
+        curvature.lower_bound > tolerances.curvature,
+        tolerances.gradient,
+        tolerances.curvature,
+    )
+
+
+def certify(
+    problem: Any,
+    point: Any,
+    *,
+    tolerance: float | None = None,
+    curvature_tolerance: float | None = None,
+) -> Certificate:
+    """Certify a point, whatever solver it comes from.
+
+    Parameters
+    ----------
+    problem : Problem or pymanopt.Problem
+    point : point of the manifold
+    tolerance, curvature_tolerance : float, optional
+        Largest gradient norm and largest negative curvature that count as none; 1e-6 by default
+        (1e-3 in float32).
+
+    Examples
+    --------
+    >>> import numpy as np, riemtr
+    >>> matrix = np.diag([1.0, 2.0, 3.0])
+    >>> problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x @ matrix @ x)
+    >>> [riemtr.certify(problem, point).verdict for point in np.eye(3)]
+    ['minimizer', 'saddle', 'maximizer']
+    """
+    here = as_problem(problem).at(point)
+    return certify_evaluation(
+        here, default_tolerances(here.precision, tolerance, curvature_tolerance)
+    )

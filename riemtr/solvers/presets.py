@@ -1,0 +1,90 @@
+"""The two methods of the paper: constructors that choose the parts of the one loop."""
+
+from __future__ import annotations
+
+import math
+
+from riemtr.manifolds import exponential, retraction
+from riemtr.solvers.acceptance import AlwaysAccept, RatioTest
+from riemtr.solvers.radius import AdaptiveRadius, FixedRadius
+from riemtr.solvers.trust_region import TrustRegion, continuation
+from riemtr.subproblem import ExactSubproblem, HybridSubproblem
+
+
+def ExactTRM(  # noqa: N802 - a constructor
+    radius: float = 0.1,
+    *,
+    tolerance: float | None = None,
+    curvature_tolerance: float | None = None,
+    max_iterations: int = 10_000,
+    max_seconds: float = math.inf,
+) -> TrustRegion:
+    """Return the method the paper analyses (section II.C).
+
+    Exactly solved subproblems, a fixed radius, every step taken along the exponential map. Too
+    large a radius makes it cycle, which the result's status reports.
+
+    Parameters
+    ----------
+    radius : float
+        The fixed radius.
+    tolerance, curvature_tolerance, max_iterations, max_seconds
+        As for :class:`TrustRegion`.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    >>> result = riemtr.ExactTRM(radius=0.5).solve(case.problem, rng=0)
+    >>> bool((result.history["cost"][1:] <= result.history["cost"][:-1] + 1e-12).all())
+    True
+    """
+    return TrustRegion(
+        subproblem=ExactSubproblem(),
+        radius=FixedRadius(radius),
+        acceptance=AlwaysAccept(),
+        move=exponential,
+        tolerance=tolerance,
+        curvature_tolerance=curvature_tolerance,
+        max_iterations=max_iterations,
+        max_seconds=max_seconds,
+    )
+
+
+def PracticalTRM(  # noqa: N802 - a constructor
+    *,
+    tolerance: float | None = None,
+    curvature_tolerance: float | None = None,
+    max_iterations: int = 1000,
+    max_seconds: float = math.inf,
+) -> TrustRegion:
+    """Return the practical method (paper, section IV.A).
+
+    Truncated CG that starts along negative curvature where the gradient is small, an adaptive
+    radius, a ratio test, retractions. A cost that offers its Hessian matrix gets near-exact steps
+    where they pay, one that offers easier versions of itself is solved by continuation.
+
+    Parameters
+    ----------
+    tolerance, curvature_tolerance, max_iterations, max_seconds
+        As for :class:`TrustRegion`.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    >>> result = riemtr.PracticalTRM(tolerance=1e-9).solve(case.problem, rng=0)
+    >>> result.converged, abs(result.cost - case.truth.cost) < 1e-12
+    (True, True)
+    """
+    return TrustRegion(
+        subproblem=HybridSubproblem(),
+        radius=AdaptiveRadius(),
+        acceptance=RatioTest(),
+        move=retraction,
+        warm_up=continuation,
+        tolerance=tolerance,
+        curvature_tolerance=curvature_tolerance,
+        max_iterations=max_iterations,
+        max_seconds=max_seconds,
+    )

@@ -1,0 +1,110 @@
+"""Trust-region radii: fixed, as the paper analyses it, or adapted to the model's success."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from riemtr.manifolds import typical_distance
+from riemtr.problem import Problem
+from riemtr.solvers.acceptance import Verdict
+from riemtr.subproblem import Step
+
+
+class RadiusPolicy(Protocol):
+    """Chooses the trust-region radius."""
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the radius follows the model's success."""
+
+    def initial(self, problem: Problem) -> float:
+        """Radius of the first step."""
+
+    def limit(self, problem: Problem) -> float:
+        """Largest radius."""
+
+    def update(self, radius: float, verdict: Verdict, step: Step) -> float:
+        """Radius after a step was judged, before the limit."""
+
+
+@dataclass(frozen=True)
+class FixedRadius:
+    """The same radius for every step (paper, section II.C).
+
+    The one exception: a step to where the cost is NaN or infinite is rejected, and the radius
+    halved for good.
+    """
+
+    radius: float
+    adapts = False
+
+    def __post_init__(self) -> None:
+        if not (self.radius > 0.0 and math.isfinite(self.radius)):
+            raise ValueError(f"radius must be a positive finite number; got {self.radius!r}")
+
+    def initial(self, problem: Problem) -> float:
+        """Return the radius."""
+        return self.radius
+
+    def limit(self, problem: Problem) -> float:
+        """Return the radius."""
+        return self.radius
+
+    def update(self, radius: float, verdict: Verdict, step: Step) -> float:
+        """Return the radius as it is, or half of it after a rejected step."""
+        return radius if verdict.accepted else 0.5 * radius
+
+
+@dataclass(frozen=True)
+class AdaptiveRadius:
+    """Shrink where the model fails, grow where it holds up to the boundary.
+
+    Parameters
+    ----------
+    start : float or None
+        First radius; an eighth of the largest if None.
+    largest : float or None
+        Upper limit; the manifold's typical distance if None.
+    poor, good : float
+        Ratios of actual to predicted decrease below which the radius shrinks, and above which it
+        may grow (Nocedal and Wright, Numerical Optimization, algorithm 4.1).
+    shrink, grow : float
+        Factors by which it does.
+    """
+
+    start: float | None = None
+    largest: float | None = None
+    poor: float = 0.25
+    good: float = 0.75
+    shrink: float = 0.25
+    grow: float = 2.0
+    adapts = True
+
+    def __post_init__(self) -> None:
+        for name in ("start", "largest"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0.0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be a positive finite number or None; got {value!r}")
+        if not 0.0 <= self.poor <= self.good:
+            raise ValueError(f"need 0 <= poor <= good; got {self.poor!r} and {self.good!r}")
+        if not 0.0 < self.shrink < 1.0 < self.grow:
+            raise ValueError(f"need 0 < shrink < 1 < grow; got {self.shrink!r} and {self.grow!r}")
+
+    def initial(self, problem: Problem) -> float:
+        """Return the radius of the first step."""
+        limit = self.limit(problem)
+        return limit / 8.0 if self.start is None else min(self.start, limit)
+
+    def limit(self, problem: Problem) -> float:
+        """Return the largest radius."""
+        return typical_distance(problem.manifold) if self.largest is None else self.largest
+
+    def update(self, radius: float, verdict: Verdict, step: Step) -> float:
+        """Return the radius after a step was judged, before the limit."""
+        if not verdict.ratio >= self.poor:
+            return self.shrink * min(radius, step.norm)
+        if verdict.ratio > self.good and step.on_boundary:
+            return self.grow * radius
+        return radius

@@ -1,0 +1,104 @@
+"""What a run found, how it ended and what it cost."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from riemtr.problem import Counts
+from riemtr.solvers.certificate import Certificate
+from riemtr.solvers.status import Reason, Status
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Outcome of a solver.
+
+    Attributes
+    ----------
+    point : point of the manifold
+        The final point, or the best one visited where the run did not converge.
+    cost, gradient_norm : float
+        At that point.
+    iterations : int
+        Steps tried.
+    seconds : float
+        Wall time, without observers and without the certificate.
+    reason : Reason
+        Why the run stopped, with details.
+    counts : Counts
+        Oracle calls of the run.
+    history : dict of ndarray
+        A table with one row per iteration, the start included.
+    certificate : Certificate
+        What is known of the point to second order.
+    solver : str
+        The solver with its settings.
+    """
+
+    point: Any
+    cost: float
+    gradient_norm: float
+    iterations: int
+    seconds: float
+    reason: Reason
+    counts: Counts
+    history: dict[str, np.ndarray] = field(repr=False)
+    certificate: Certificate
+    solver: str
+
+    @property
+    def status(self) -> Status:
+        """How the run ended; ``str(result.status)`` names the remedy."""
+        return self.reason.status
+
+    @property
+    def converged(self) -> bool:
+        """Whether the point is a second-order point to the solver's tolerances."""
+        return self.reason.converged
+
+    def _rows(self) -> list[tuple[str, str]]:
+        counts = self.counts
+        return [
+            ("status", str(self.reason)),
+            ("cost", f"{self.cost:.12g}"),
+            ("gradient norm", f"{self.gradient_norm:.3e}"),
+            (
+                "certificate",
+                f"{self.certificate.verdict}{', strict' if self.certificate.strict else ''}; "
+                f"smallest eigenvalue {self.certificate.min_eigenvalue:.4g} "
+                f"± {self.certificate.error_bound:.1e}",
+            ),
+            ("iterations", f"{self.iterations} in {self.seconds:.4g} s"),
+            (
+                "evaluations",
+                f"{counts.costs} costs, {counts.gradients} gradients, "
+                f"{counts.hessian_products} Hessian products, "
+                f"{counts.hessian_matrices} Hessian matrices",
+            ),
+            ("solver", self.solver),
+        ]
+
+    def __repr__(self) -> str:
+        lines = (f"  {name + ':':<15}{value}" for name, value in self._rows())
+        return "\n".join(["Result", *lines])
+
+    def _repr_html_(self) -> str:
+        cells = (
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._rows()
+        )
+        return f"<table>{''.join(cells)}</table>"
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw gradient norm and cost against the iteration; needs the extra ``plot``.
+
+        Steps out of saddle points are marked. Returns the axes.
+        """
+        from riemtr.solvers.convergence_plot import plot_convergence
+
+        return plot_convergence(self.history, axes)

@@ -1,0 +1,53 @@
+"""How a run ended; each value says what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(Enum):
+    """How a run ended; ``str(status)`` says it in a sentence, with the remedy."""
+
+    CONVERGED = "converged: gradient and negative curvature are within the tolerances"
+    FIRST_ORDER = (
+        "stopped on the gradient norm alone, as asked: see result.certificate for the curvature"
+    )
+    UNRESOLVED = (
+        "the gradient is within tolerance, but the sign of the curvature is not decided to "
+        "curvature_tolerance: loosen it, or give the cost an exact Hessian"
+    )
+    MAX_ITERATIONS = "out of iterations: raise max_iterations, or loosen tolerance"
+    MAX_SECONDS = "out of time: raise max_seconds, or loosen tolerance"
+    CYCLING = (
+        "the fixed radius is too large for this cost, whose values no longer fall: use a smaller "
+        "radius, or the adaptive policy (PracticalTRM)"
+    )
+    STALLED = (
+        "no further progress within rounding: loosen tolerance, or rescale the cost or check its "
+        "derivatives with check_gradient and check_hessian"
+    )
+    INTERRUPTED = "interrupted from the keyboard: the result holds the best point so far"
+    STOPPED = "stopped by an observer or a stopping criterion, as asked"
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"Status.{self.name}"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a run stopped: the status, with details where there are any."""
+
+    status: Status
+    detail: str = ""
+
+    @property
+    def converged(self) -> bool:
+        """Whether it means convergence to a second-order point."""
+        return self.status is Status.CONVERGED
+
+    def __str__(self) -> str:
+        return f"{self.status}{f' ({self.detail})' if self.detail else ''}"

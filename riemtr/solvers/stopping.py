@@ -1,0 +1,146 @@
+"""Stopping criteria: stateless, composed with ``|`` and ``&``.
+
+>>> stop = GradientNorm(1e-3) & MaxIterations(5) | MaxSeconds(60)
+>>> stop
+GradientNorm(tolerance=0.001) & MaxIterations(limit=5) | MaxSeconds(limit=60)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from riemtr.solvers.iteration import Iteration
+from riemtr.solvers.status import Reason, Status
+
+
+class StoppingCriterion:
+    """Says, after each iteration, whether to stop, and why."""
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the reason to stop, or None to go on."""
+        raise NotImplementedError
+
+    def __or__(self, other: StoppingCriterion) -> StoppingCriterion:
+        return AnyOf(self, other)
+
+    def __and__(self, other: StoppingCriterion) -> StoppingCriterion:
+        return AllOf(self, other)
+
+
+@dataclass(frozen=True, repr=False)
+class AnyOf(StoppingCriterion):
+    """Stop as soon as one of two criteria says so."""
+
+    first: StoppingCriterion
+    second: StoppingCriterion
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the first reason there is."""
+        return self.first.check(iteration) or self.second.check(iteration)
+
+    def __repr__(self) -> str:
+        return f"{self.first!r} | {self.second!r}"
+
+
+@dataclass(frozen=True, repr=False)
+class AllOf(StoppingCriterion):
+    """Stop when both criteria say so; the reason is the first one's."""
+
+    first: StoppingCriterion
+    second: StoppingCriterion
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the first reason if there is a second."""
+        reason = self.first.check(iteration)
+        return reason if reason and self.second.check(iteration) else None
+
+    def __repr__(self) -> str:
+        parts = (f"({p!r})" if isinstance(p, AnyOf) else repr(p) for p in (self.first, self.second))
+        return " & ".join(parts)
+
+
+@dataclass(frozen=True)
+class SecondOrder(StoppingCriterion):
+    """Gradient norm at most ``tolerance`` and no eigenvalue below ``-curvature_tolerance``.
+
+    The curvature is looked at only where the gradient is small. Where it is decidedly negative,
+    the run goes on: the point is a saddle.
+    """
+
+    tolerance: float
+    curvature_tolerance: float
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return convergence, or that the curvature cannot be decided."""
+        if not iteration.gradient_norm <= self.tolerance:
+            return None
+        curvature = iteration.here.curvature(self.curvature_tolerance)
+        if curvature.lower_bound >= -self.curvature_tolerance:
+            return Reason(Status.CONVERGED)
+        if curvature.decides(self.curvature_tolerance):
+            return None
+        return Reason(
+            Status.UNRESOLVED,
+            f"smallest eigenvalue {curvature.min_eigenvalue:.1e}, known to "
+            f"{curvature.error_bound:.1e}",
+        )
+
+
+@dataclass(frozen=True)
+class GradientNorm(StoppingCriterion):
+    """Gradient norm at most ``tolerance``, whatever the curvature."""
+
+    tolerance: float
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the reason if the gradient is small."""
+        small = iteration.gradient_norm <= self.tolerance
+        return Reason(Status.FIRST_ORDER) if small else None
+
+
+@dataclass(frozen=True)
+class MaxIterations(StoppingCriterion):
+    """At most so many iterations."""
+
+    limit: int
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the reason if the limit is reached."""
+        over = iteration.number >= self.limit
+        return Reason(Status.MAX_ITERATIONS, f"{self.limit}") if over else None
+
+
+@dataclass(frozen=True)
+class MaxSeconds(StoppingCriterion):
+    """At most so many seconds, observers excluded."""
+
+    limit: float
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the reason if the limit is reached."""
+        over = iteration.seconds >= self.limit
+        return Reason(Status.MAX_SECONDS, f"{self.limit:g} s") if over else None
+
+
+@dataclass(frozen=True)
+class CostBelow(StoppingCriterion):
+    """Cost at most ``value``."""
+
+    value: float
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the reason if the cost is low enough."""
+        low = iteration.cost <= self.value
+        return Reason(Status.STOPPED, f"cost at most {self.value:g}") if low else None
+
+
+@dataclass(frozen=True)
+class MaxProducts(StoppingCriterion):
+    """At most so many Hessian products."""
+
+    limit: int
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the reason if the limit is reached."""
+        over = iteration.counts.hessian_products >= self.limit
+        return Reason(Status.STOPPED, f"{self.limit} Hessian products") if over else None

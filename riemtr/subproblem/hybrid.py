@@ -1,0 +1,97 @@
+"""Truncated CG and near-exact dense steps, each where it is the cheaper.
+
+For costs that offer their Hessian matrix. Far from a solution a few CG products give as good a
+step as the matrix would. Once CG no longer leaves the ball within its budget, the matrix is formed
+and the step taken near-exactly; if it is positive definite, its Cholesky factor is kept as the
+preconditioner of CG at the next points, where it is nearly the inverse Hessian, so that two or
+three products make a Newton step. When that no longer works, the matrix is formed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg.lapack import dpotrs
+
+from riemtr.problem import Evaluation
+from riemtr.subproblem.step import Ended, Step, make_step
+from riemtr.subproblem.tangent import dense_step, near_exact
+from riemtr.subproblem.truncated_cg import TruncatedCG, conjugate_gradients
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What one call leaves to the next."""
+
+    here: Evaluation
+    dense: bool = False  # whether CG is no longer worth trying without a factor
+    factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
+    images: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class HybridSubproblem:
+    """Truncated CG, with near-exact steps for costs that offer their Hessian matrix.
+
+    Parameters
+    ----------
+    cg : TruncatedCG
+        For costs that do not; its stopping rule serves both.
+    budget : int
+        CG products per step beyond which the Hessian matrix is preferred.
+    tolerance : float
+        Largest relative loss of model decrease of near-exact steps.
+    """
+
+    cg: TruncatedCG = field(default_factory=TruncatedCG)
+    budget: int = 4
+    tolerance: float = 0.1
+
+    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+        """Return a step by the method that is the cheaper at this point."""
+        if not here.offers_matrix:
+            return self.cg.solve(here, radius, previous)
+        memory = previous.memory if previous is not None else None
+        if not isinstance(memory, _Memory):
+            memory = _Memory(here)
+        if here.has_matrix or (memory.dense and memory.factor is None):
+            return self._dense(here, radius)
+        return self._conjugate(here, radius, memory)
+
+    def _dense(self, here: Evaluation, radius: float) -> Step:
+        solution = near_exact(here, radius, self.tolerance)
+        keep = solution.factor if solution.multiplier == 0.0 else None
+        return dense_step(here, solution, memory=_Memory(here, dense=True, factor=keep))
+
+    def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
+        images = memory.images if memory.here is here else []
+        precondition = here.precondition
+        if memory.factor is not None:
+            precondition = _inverse(here, memory.factor)
+        vector, image, on_boundary, ended = conjugate_gradients(
+            here,
+            radius,
+            images=images,
+            precondition=precondition,
+            target=self.cg.target(here.gradient_norm),
+            limit=self.budget,
+        )
+        factor, dense = memory.factor, memory.dense
+        if factor is not None and ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
+            factor = None
+        if factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR):
+            dense = True
+        kept = _Memory(here, dense, factor, images)
+        return make_step(here, vector, image, on_boundary, ended, memory=kept)
+
+
+def _inverse(here: Evaluation, factor: np.ndarray) -> Callable[[Any], Any]:
+    basis = here.basis
+
+    def apply(vector: Any) -> Any:
+        return basis.vector(dpotrs(factor, basis.coordinates(vector))[0])
+
+    return apply

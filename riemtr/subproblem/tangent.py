@@ -1,0 +1,95 @@
+"""Dense subproblem solvers in the tangent space of any manifold.
+
+The model is written in the coordinates of an orthonormal tangent basis (eq. trsp of the paper),
+solved there as a matrix problem, and the solution mapped back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from riemtr.problem import Evaluation
+from riemtr.subproblem.exact import solve_exact
+from riemtr.subproblem.more_sorensen import NearExactSolution, solve_near_exact
+from riemtr.subproblem.sdp import solve_lifted
+from riemtr.subproblem.solution import SubproblemSolution
+from riemtr.subproblem.step import Ended, Step, make_step
+
+
+@dataclass(frozen=True)
+class ExactSubproblem:
+    """The exact minimiser, by one eigendecomposition per point (paper, section II.C).
+
+    A rejected step's successor reuses the decomposition. The step's certificate proves optimality:
+    multiplier, KKT residual, smallest eigenvalue.
+    """
+
+    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+        """Return the global minimiser of the model over the ball."""
+        values, vectors = here.eigh
+        gradient = _coordinates(here)
+        return dense_step(
+            here, solve_exact(values, vectors, gradient, radius, here.hessian_matrix())
+        )
+
+
+@dataclass(frozen=True)
+class NearExactSubproblem:
+    """A step within ``tolerance`` of the best decrease, by a few Cholesky factorizations.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest relative loss of model decrease.
+    """
+
+    tolerance: float = 0.1
+
+    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+        """Return a step with at least ``1 - tolerance`` of the best decrease."""
+        return dense_step(here, near_exact(here, radius, self.tolerance))
+
+
+@dataclass(frozen=True)
+class SDPSubproblem:
+    """The exact minimiser by the paper's semidefinite lifting; needs the extra ``sdp``.
+
+    Far slower than :class:`ExactSubproblem`; an independent check of it.
+    """
+
+    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+        """Return the minimiser of the lifted problem (eq. SDP_relaxation)."""
+        hessian = np.asarray(here.hessian_matrix(), dtype=float)
+        return dense_step(here, solve_lifted(hessian, _coordinates(here), radius))
+
+
+def near_exact(here: Evaluation, radius: float, tolerance: float) -> NearExactSolution:
+    """Solve the model at ``here`` near-exactly, in coordinates."""
+    hessian = np.asarray(here.hessian_matrix(), dtype=float)
+    return solve_near_exact(hessian, _coordinates(here), radius, tolerance=tolerance)
+
+
+def dense_step(
+    here: Evaluation, solution: SubproblemSolution | NearExactSolution, memory: object = None
+) -> Step:
+    """Map a solution in coordinates back to the tangent space."""
+    dtype = here.point.dtype if isinstance(here.point, np.ndarray) else np.dtype(float)
+    real = dtype if dtype.kind == "f" else np.dtype(float)
+    vector = here.basis.vector(solution.vector.astype(real, copy=False))
+    image = here.basis.vector(solution.hessian_vector.astype(real, copy=False))
+    if not solution.on_boundary:
+        ended = Ended.INTERIOR
+    elif solution.hard_case:
+        ended = Ended.NEGATIVE_CURVATURE
+    else:
+        ended = Ended.BOUNDARY
+    certificate = solution if isinstance(solution, SubproblemSolution) else None
+    return make_step(
+        here, vector, image, solution.on_boundary, ended, certificate=certificate, memory=memory
+    )
+
+
+def _coordinates(here: Evaluation) -> np.ndarray:
+    return np.asarray(here.basis.coordinates(here.gradient), dtype=float)

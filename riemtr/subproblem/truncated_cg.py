@@ -1,0 +1,152 @@
+"""Truncated conjugate gradients (Steihaug-Toint), started along negative curvature at saddles.
+
+The paper's practical method (section IV.A): where the gradient is small and the Hessian has a
+negative eigenvalue, plain truncated CG would follow the vanishing gradient into the saddle, so the
+search starts along the direction of negative curvature instead, its sign adjusted to the gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from riemtr.problem import Evaluation
+from riemtr.subproblem.step import Ended, Step, make_step
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Hessian products of the CG directions at one point: they do not depend on the radius."""
+
+    here: Evaluation
+    images: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TruncatedCG:
+    """Preconditioned truncated conjugate gradients.
+
+    After a rejected step nothing is computed anew: CG directions do not depend on the radius, so
+    the Hessian products of the first attempt serve the shorter one.
+
+    Parameters
+    ----------
+    kappa, theta : float
+        Stop when the residual is below ``|g| * min(kappa, |g|**theta)``: linear, then superlinear
+        convergence (Absil, Baker and Gallivan 2007, section 3).
+    max_products : int or None
+        Limit on Hessian products per call; ``None`` means the manifold's dimension.
+    """
+
+    kappa: float = 0.1
+    theta: float = 1.0
+    max_products: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.kappa < 1.0:
+            raise ValueError(f"kappa must lie strictly between 0 and 1; got {self.kappa!r}")
+        if not self.theta >= 0.0:
+            raise ValueError(f"theta must be at least 0; got {self.theta!r}")
+        if self.max_products is not None and self.max_products < 1:
+            raise ValueError(
+                f"max_products must be at least 1, or None for the dimension; got "
+                f"{self.max_products!r}"
+            )
+
+    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+        """Return the truncated CG step, or one along negative curvature known at ``here``."""
+        curvature = here.known_curvature
+        if curvature is not None and curvature.min_eigenvalue < 0.0:
+            return along_curvature(here, radius)
+        memory = previous.memory if previous is not None else None
+        if not isinstance(memory, _Memory) or memory.here is not here:
+            memory = _Memory(here)
+        limit = self.max_products or max(here.manifold.dim, 1)
+        vector, image, on_boundary, ended = conjugate_gradients(
+            here,
+            radius,
+            images=memory.images,
+            precondition=here.precondition,
+            target=self.target(here.gradient_norm),
+            limit=limit,
+        )
+        return make_step(here, vector, image, on_boundary, ended, memory=memory)
+
+    def target(self, gradient_norm: float) -> float:
+        """Residual at which CG may stop."""
+        return gradient_norm * min(self.kappa, gradient_norm**self.theta)
+
+
+def along_curvature(here: Evaluation, radius: float) -> Step:
+    """Return the step of length ``radius`` along the known direction of negative curvature.
+
+    Its sign makes it a descent direction, where the gradient does not vanish.
+    """
+    assert here.known_curvature is not None
+    direction = here.known_curvature.direction
+    sign = -1.0 if here.inner(here.gradient, direction) > 0.0 else 1.0
+    vector = (sign * radius) * direction
+    image = here.hessian(vector)
+    return make_step(here, vector, image, True, Ended.CURVATURE_START)
+
+
+def conjugate_gradients(
+    here: Evaluation,
+    radius: float,
+    *,
+    images: list[Any],
+    precondition: Callable[[Any], Any],
+    target: float,
+    limit: int,
+) -> tuple[Any, Any, bool, Ended]:
+    """Run CG on the model at ``here`` until it converges or leaves the ball.
+
+    ``images`` holds the Hessian products known from an earlier run at the same point, and receives
+    the new ones.
+
+    Returns
+    -------
+    vector, image, on_boundary, ended
+    """
+    vector = here.manifold.zero_vector(here.point)
+    image = vector
+    residual = here.gradient
+    corrected = precondition(residual)
+    direction = -corrected
+    squared = here.inner(residual, corrected)
+    if squared <= 0.0:
+        return vector, image, False, Ended.INTERIOR
+    length = 0.0  # |vector|^2
+    for count in range(limit):
+        if count == len(images):
+            images.append(here.hessian(direction))
+        product = images[count]
+        curvature = here.inner(direction, product)
+        alpha = squared / curvature if curvature > 0.0 else math.inf
+        overlap = here.inner(vector, direction)
+        size = here.inner(direction, direction)
+        if not math.isfinite(alpha) or length + alpha * (2 * overlap + alpha * size) >= radius**2:
+            tau = _to_boundary(radius**2 - length, overlap, size)
+            ended = Ended.BOUNDARY if curvature > 0.0 else Ended.NEGATIVE_CURVATURE
+            return vector + tau * direction, image + tau * product, True, ended
+        vector = vector + alpha * direction
+        image = image + alpha * product
+        length = here.inner(vector, vector)
+        residual = residual + alpha * product
+        if here.norm(residual) <= target:
+            return vector, image, False, Ended.INTERIOR
+        corrected = precondition(residual)
+        before, squared = squared, here.inner(residual, corrected)
+        if squared <= 0.0:
+            return vector, image, False, Ended.INTERIOR
+        direction = (squared / before) * direction - corrected
+    return vector, image, False, Ended.PRODUCT_LIMIT
+
+
+def _to_boundary(room: float, overlap: float, size: float) -> float:
+    """Positive root tau of |vector + tau * direction|^2 = radius^2, without cancellation."""
+    room = max(room, 0.0)
+    root = math.sqrt(overlap * overlap + size * room)
+    return room / (overlap + root) if overlap > 0.0 else (root - overlap) / size
