@@ -86,11 +86,13 @@ class Sphere(RiemannianSubmanifold):
         euclidean_hessian: np.ndarray,
         tangent_vector: np.ndarray,
     ) -> np.ndarray:
-        """Riemannian Hessian product, P (Hv - <grad, q> v): eq. (fq_rie_hess)."""
-        inward = point @ euclidean_gradient
-        return (
-            euclidean_hessian - (point @ euclidean_hessian) * point - inward * tangent_vector
-        )
+        """Riemannian Hessian product, P (Hv - <grad, q> v): eq. (fq_rie_hess).
+
+        The projection comes last, so that what rounding leaves of v outside the tangent space is
+        mapped to zero rather than to curvature -<grad, q>.
+        """
+        product = euclidean_hessian - (point @ euclidean_gradient) * tangent_vector
+        return product - (point @ product) * point
 
     def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Exponential map, q cos|v| + v sin|v| / |v| (section II.A)."""

@@ -127,13 +127,7 @@ def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.rand
 
 def _tangency_error(here: Evaluation, vector: Any) -> float:
     size = here.norm(vector)
-    if size == 0.0 or not hasattr(here.manifold, "to_tangent_space"):
-        return 0.0
-    try:
-        tangent = here.manifold.to_tangent_space(here.point, vector)
-    except NotImplementedError:
-        return 0.0
-    return here.norm(vector - tangent) / size
+    return here.norm(vector - here.tangent(vector)) / size if size > 0.0 else 0.0
 
 
 def _has_exponential(manifold: Any, point: Any) -> bool:

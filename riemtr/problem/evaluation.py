@@ -97,6 +97,13 @@ class Evaluation:
         # Not manifold.norm: rounding can make the square of a tiny vector negative.
         return math.sqrt(max(self.inner(vector, vector), 0.0))
 
+    def tangent(self, vector: Any) -> Any:
+        """Remove what rounding has left of a vector outside the tangent space."""
+        try:
+            return self.manifold.to_tangent_space(self.point, vector)
+        except (AttributeError, NotImplementedError):
+            return vector
+
     def hessian(self, vector: Any) -> Any:
         """Riemannian Hessian product."""
         kinds = self.problem.derivatives

@@ -196,6 +196,7 @@ class _Run:
         self.number = 0
         self.stage = 0
         self.radius: float | None = None
+        self.step: Step | None = None
         self.best: Any = None
 
     def descend(self, problem: Problem, point: Any, criterion: StoppingCriterion) -> Reason:
@@ -207,7 +208,6 @@ class _Run:
         smallest = here.precision * typical_distance(problem.manifold)
         scale = min(1.0, abs(here.cost))
         progress = _Progress(here)
-        step: Step | None = None
         iteration = self._iteration(here, radius)
         while True:
             wish = self._record(iteration)
@@ -219,7 +219,7 @@ class _Run:
                     self.best = here
                 return reason
             escaping = here.gradient_norm <= self.tolerances.gradient
-            step = solver.subproblem.solve(here, radius, step)
+            step = self.step = solver.subproblem.solve(here, radius, self.step)
             if not step.norm > 0.0:
                 return Reason(Status.STALLED, "the model has no descent left")
             there = problem.at(

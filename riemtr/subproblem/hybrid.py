@@ -10,7 +10,7 @@ three products make a Newton step. When that no longer works, the matrix is form
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ class _Memory:
     """What one call leaves to the next."""
 
     here: Evaluation
+    target: float = 0.0  # residual at which CG may stop there
     dense: bool = False  # whether CG is no longer worth trying without a factor
     factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
     images: list[Any] = field(default_factory=list)
@@ -56,35 +57,35 @@ class HybridSubproblem:
             return self.cg.solve(here, radius, previous)
         memory = previous.memory if previous is not None else None
         if not isinstance(memory, _Memory):
-            memory = _Memory(here)
+            memory = _Memory(here, self.cg.target(here))
+        elif memory.here.problem is not here.problem:  # the next stage of a continuation
+            memory = _Memory(here, self.cg.target(here), dense=memory.dense)
+        elif memory.here is not here:
+            target = self.cg.target(here, memory.here)
+            memory = _Memory(here, target, memory.dense, memory.factor)
         if here.has_matrix or (memory.dense and memory.factor is None):
             return self._dense(here, radius)
         return self._conjugate(here, radius, memory)
 
     def _dense(self, here: Evaluation, radius: float) -> Step:
         solution = near_exact(here, radius, self.tolerance)
-        keep = solution.factor if solution.multiplier == 0.0 else None
-        return dense_step(here, solution, memory=_Memory(here, dense=True, factor=keep))
+        kept = _Memory(here, dense=True, factor=solution.factor)
+        return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
-        images = memory.images if memory.here is here else []
-        precondition = here.precondition
-        if memory.factor is not None:
-            precondition = _inverse(here, memory.factor)
+        factor = memory.factor
         vector, image, on_boundary, ended = conjugate_gradients(
             here,
             radius,
-            images=images,
-            precondition=precondition,
-            target=self.cg.target(here.gradient_norm),
+            images=memory.images,
+            precondition=here.precondition if factor is None else _inverse(here, factor),
+            target=memory.target,
             limit=self.budget,
         )
-        factor, dense = memory.factor, memory.dense
-        if factor is not None and ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
+        if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
-        if factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR):
-            dense = True
-        kept = _Memory(here, dense, factor, images)
+        settled = factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR)
+        kept = replace(memory, dense=memory.dense or settled, factor=factor)
         return make_step(here, vector, image, on_boundary, ended, memory=kept)
 
 

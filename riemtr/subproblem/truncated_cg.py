@@ -18,9 +18,10 @@ from riemtr.subproblem.step import Ended, Step, make_step
 
 @dataclass(frozen=True)
 class _Memory:
-    """Hessian products of the CG directions at one point: they do not depend on the radius."""
+    """What a call leaves to the next: Hessian products do not depend on the radius."""
 
     here: Evaluation
+    target: float
     images: list[Any] = field(default_factory=list)
 
 
@@ -34,8 +35,10 @@ class TruncatedCG:
     Parameters
     ----------
     kappa, theta : float
-        Stop when the residual is below ``|g| * min(kappa, |g|**theta)``: linear, then superlinear
-        convergence (Absil, Baker and Gallivan 2007, section 3).
+        Stop when the residual is below ``|g| * min(kappa, (|g| / |g_before|)**(1 + theta))``, with
+        the gradient at the point before: linear, then superlinear convergence of order up to
+        ``1 + theta``, whatever the scale of the cost (Eisenstat and Walker, SIAM J. Sci. Comput.
+        17(1), 1996, choice 2).
     max_products : int or None
         Limit on Hessian products per call; ``None`` means the manifold's dimension.
     """
@@ -61,22 +64,28 @@ class TruncatedCG:
         if curvature is not None and curvature.min_eigenvalue < 0.0:
             return along_curvature(here, radius)
         memory = previous.memory if previous is not None else None
-        if not isinstance(memory, _Memory) or memory.here is not here:
-            memory = _Memory(here)
+        if not isinstance(memory, _Memory):
+            memory = _Memory(here, self.target(here))
+        elif memory.here is not here:
+            memory = _Memory(here, self.target(here, memory.here))
         limit = self.max_products or max(here.manifold.dim, 1)
         vector, image, on_boundary, ended = conjugate_gradients(
             here,
             radius,
             images=memory.images,
             precondition=here.precondition,
-            target=self.target(here.gradient_norm),
+            target=memory.target,
             limit=limit,
         )
         return make_step(here, vector, image, on_boundary, ended, memory=memory)
 
-    def target(self, gradient_norm: float) -> float:
-        """Residual at which CG may stop."""
-        return gradient_norm * min(self.kappa, gradient_norm**self.theta)
+    def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
+        """Residual at which CG may stop at ``here``, after a step from ``before``."""
+        forcing = self.kappa
+        if before is not None and before.gradient_norm > 0.0:
+            progress = here.gradient_norm / before.gradient_norm
+            forcing = min(forcing, progress ** (1.0 + self.theta))
+        return forcing * here.gradient_norm
 
 
 def along_curvature(here: Evaluation, radius: float) -> Step:
@@ -141,7 +150,8 @@ def conjugate_gradients(
         before, squared = squared, here.inner(residual, corrected)
         if squared <= 0.0:
             return vector, image, False, Ended.INTERIOR
-        direction = (squared / before) * direction - corrected
+        # Rounding must not pile up outside the tangent space, where the model means nothing.
+        direction = here.tangent((squared / before) * direction - corrected)
     return vector, image, False, Ended.PRODUCT_LIMIT
 
 

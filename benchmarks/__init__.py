@@ -1,0 +1,1 @@
+"""Benchmarks: every figure the README states is printed by a script here."""

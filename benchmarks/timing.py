@@ -1,0 +1,49 @@
+"""Side-by-side timing: interleaved repeats, medians, one BLAS thread, printed settings."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def one_blas_thread() -> None:
+    """Limit BLAS to one thread; call before numpy is imported."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+
+
+def interleaved(
+    tasks: dict[str, Callable[[], Any]], repeats: int
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """Run every task in turn, ``repeats`` times over.
+
+    Returns
+    -------
+    seconds, values
+        Median seconds and the last return value of each task.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    values: dict[str, Any] = {}
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            begin = time.perf_counter()
+            values[name] = task()
+            seconds[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(times) for name, times in seconds.items()}, values
+
+
+def settings() -> str:
+    """One line that says what the figures were measured with."""
+    import numpy
+    import pymanopt
+    import scipy
+
+    return (
+        f"Python {platform.python_version()}, numpy {numpy.__version__}, scipy "
+        f"{scipy.__version__}, pymanopt {pymanopt.__version__}, {os.cpu_count()} cores, BLAS "
+        f"threads: {os.environ.get('OPENBLAS_NUM_THREADS', 'default')}"
+    )

@@ -1,0 +1,1 @@
+"""From a data matrix to a certified dictionary: precondition, solve, round, deflate."""

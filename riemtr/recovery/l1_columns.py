@@ -1,0 +1,175 @@
+"""The columns of a large matrix, read where they lie: products and Gram matrices by blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import lapack
+
+_BLOCK_ENTRIES = 2**18  # 2 MB of float64: the temporaries stay in cache, whatever the data's size
+_WELL_CONDITIONED = 1e-10  # reciprocal condition of C C' above which C serves as it is
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The k x m matrix C = scale * basis' M, never formed unless M is small.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n, m)
+        M, real, of any type and memory layout; it is never copied whole.
+    scale : float
+        Brings the entries of M near 1.
+    basis : ndarray, shape (n, k), optional
+        None stands for the identity, and for a matrix small enough to be replaced.
+    noise : float
+        Singular values of C up to this are rounding.
+    """
+
+    matrix: np.ndarray
+    scale: float = 1.0
+    basis: np.ndarray | None = None
+    noise: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """The number k of rows."""
+        return self.matrix.shape[0] if self.basis is None else self.basis.shape[1]
+
+    @property
+    def count(self) -> int:
+        """The number m of columns."""
+        return self.matrix.shape[1]
+
+    def dot(self, x: np.ndarray) -> np.ndarray:
+        """Return C'x, of length m."""
+        weights = self.scale * (x if self.basis is None else self.basis @ x)
+        if self._plain:
+            return weights @ self.matrix
+        out = np.empty(self.count)
+        for part, block in self._blocks():
+            out[part] = weights @ block
+        return out
+
+    def combine(self, t: np.ndarray) -> np.ndarray:
+        """Return C t, of length k."""
+        t = self.scale * t
+        if self._plain:
+            total = self.matrix @ t
+        else:
+            total = np.zeros(self.matrix.shape[0])
+            for part, block in self._blocks():
+                total += block @ t[part]
+        return total if self.basis is None else self.basis.T @ total
+
+    def gram(self, weight: np.ndarray) -> np.ndarray:
+        """Return C diag(weight) C', k x k, for weights >= 0."""
+        root = self.scale * np.sqrt(weight)
+        basis = self.basis
+        # an orthonormal basis can wait until the end; another one was made to undo M's condition
+        early = None if self._isometric else basis
+        size = self.matrix.shape[0] if early is None else self.rows
+        total = np.zeros((size, size))
+        for part, block in self._blocks():
+            scaled = block * root[part]
+            if early is not None:
+                scaled = early.T @ scaled
+            total += scaled @ scaled.T
+        return basis.T @ total @ basis if basis is not None and early is None else total
+
+    def take(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the chosen columns of C as an array."""
+        part = self.scale * np.take(self.matrix, chosen, axis=1).astype(np.float64, copy=False)
+        return part if self.basis is None else self.basis.T @ part
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """The Euclidean lengths of the columns of scale * M."""
+        out = np.empty(self.count)
+        for part, block in self._blocks():
+            block = self.scale * block
+            np.einsum("ij,ij->j", block, block, out=out[part])
+        return np.sqrt(out, out=out)
+
+    @cached_property
+    def row_lengths(self) -> np.ndarray:
+        """The Euclidean lengths of the rows of scale * M."""
+        out = np.zeros(self.matrix.shape[0])
+        for _, block in self._blocks():
+            block = self.scale * block
+            out += np.einsum("ij,ij->i", block, block)
+        return np.sqrt(out, out=out)
+
+    @property
+    def longest_row(self) -> float:
+        """A bound, not loose by more than sqrt(n), on the lengths of the rows of C."""
+        if self.basis is None:
+            return float(self.row_lengths.max(initial=0.0))
+        return float(np.max(self.row_lengths @ np.abs(self.basis), initial=0.0))
+
+    @cached_property
+    def total(self) -> np.ndarray:
+        """The Gram matrix C C'."""
+        return self.gram(np.ones(self.count))
+
+    def well_conditioned(self) -> tuple[Columns, np.ndarray | None]:
+        """Return columns spanning the same rows, well conditioned, and the change of basis.
+
+        The change T, None where nothing changed, maps coordinates back: x_old = T x_new. Rows
+        that depend on others to rounding are dropped, so T may have fewer columns than rows.
+        """
+        if self.rows == 0:
+            return self, None
+        gram = self.total
+        factor, failed = lapack.dpotrf(gram)
+        if not failed:
+            norm = float(np.abs(gram).sum(axis=0).max())
+            smallest = lapack.dpocon(factor, norm)[0] * norm
+            # a basis applied to the Gram matrix of M leaves rounding of M's size, not of C's
+            size = norm if self.basis is None else max(norm, float(np.sum(self.row_lengths**2)))
+            if smallest > max(_WELL_CONDITIONED * size, self.noise**2):
+                return self, None
+        change = self._whitening()
+        if self.basis is None:
+            return Columns(self.scale * (change.T @ self.matrix)), change
+        return Columns(self.matrix, self.scale, self.basis @ change), change
+
+    def _whitening(self) -> np.ndarray:
+        """Return T of full column rank with (T'C)(T'C)' = I, from orthogonal factors of blocks."""
+        triangle: np.ndarray = np.zeros((0, self.rows))
+        for _, block in self._blocks():
+            block = self.scale * block
+            if self.basis is not None:
+                block = self.basis.T @ block
+            triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block.T]), mode="r"))
+        _, values, right = np.linalg.svd(triangle, full_matrices=False)
+        floor = np.finfo(float).eps * max(self.rows, self.count) * values.max(initial=0.0)
+        kept = values > max(floor, self.noise)
+        return right[kept].T / values[kept]
+
+    @cached_property
+    def _isometric(self) -> bool:
+        """Whether the basis is orthonormal."""
+        if self.basis is None:
+            return True
+        excess = self.basis.T @ self.basis - np.eye(self.rows)
+        return float(np.max(np.abs(excess), initial=0.0)) < 1e-8
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether BLAS can read the matrix where it lies."""
+        matrix = self.matrix
+        if matrix.dtype != np.float64 or not matrix.flags.aligned:
+            return False
+        step, other = sorted(matrix.strides)
+        return step == 8 and other >= 8 * min(matrix.shape) and other % 8 == 0
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield (slice, columns of M as float64) with at most ``_BLOCK_ENTRIES`` entries each."""
+        width = max(_BLOCK_ENTRIES // max(self.matrix.shape[0], 1), 1)
+        for first in range(0, self.count, width):
+            part = slice(first, first + width)
+            yield part, np.asarray(self.matrix[:, part], dtype=np.float64)

@@ -1,0 +1,107 @@
+"""L1 regression over very many columns: fold those whose sign is settled into one.
+
+For any signs s, sum_i |z_i| >= |sum_i s_i z_i|, with equality where every s_i is the sign of z_i.
+So the columns outside a band of uncertain signs can be replaced by the one column sum_i s_i c_i
+(Portnoy and Koenker, Statistical Science 1997, section 5): the small problem bounds the large one
+from below whatever the signs are, its dual solution is feasible for the large one, and both
+optima agree as soon as the signs hold at its solution. Signs that do not are put into the band.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from riemtr.recovery.l1_columns import Columns
+from riemtr.recovery.l1_interior_point import Regression, minimize_l1
+from riemtr.recovery.l1_vertex import vertex_where
+
+_BAND = 6  # first band, in columns per unknown: on image patches it held every uncertain sign
+_GROWTH = 4
+_REPAIRS = 3  # bands mended this often are chosen anew, and wider
+_ZERO = 1e-11  # residual over |column| |x| that counts as vanishing
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The solution over all columns, and the few columns that the last small problem kept."""
+
+    solution: Regression
+    kept: Columns
+    kept_offset: np.ndarray
+
+
+def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
+    """Minimize \\|b + C'x\\|_1 for a C with far more columns than rows, x = 0 being a good guess.
+
+    Parameters
+    ----------
+    columns : Columns
+        C, k x m.
+    offset : ndarray, shape (m,)
+        b.
+    """
+    lengths = columns.lengths
+    x, residual, objective = np.zeros(columns.rows), offset, float(np.abs(offset).sum())
+    width, repairs, iterations = _BAND * (columns.rows + 1), 0, 0
+    band = None
+    while 2 * width < columns.count:
+        if band is None:
+            band = _smallest(residual, lengths, width)
+        signs = np.sign(residual)
+        signs[band] = 0.0
+        matrix = np.column_stack([columns.take(band), columns.combine(signs)])
+        # the folded column sums the rounding of all
+        kept = Columns(matrix, noise=columns.noise * np.sqrt(columns.count))
+        kept_offset = np.append(offset[band], offset @ signs)
+        found = minimize_l1(kept, kept_offset, x)
+        iterations += found.iterations
+        trial = offset + columns.dot(found.x)
+        negligible = _ZERO * lengths * (1.0 + np.linalg.norm(found.x))
+        unaccounted = np.abs(trial) - signs * trial  # a sign of 0 accounts for nothing
+        unaccounted[band] = 0.0
+        wrong = np.flatnonzero(unaccounted > negligible)
+        if len(wrong) == 0 and found.exact:
+            dual = signs * found.dual[-1]
+            dual[band] = found.dual[:-1]
+            return Folded(Regression(found.x, dual, True, iterations), kept, kept_offset)
+        if (trial_objective := float(np.abs(trial).sum())) < objective:
+            x, residual, objective = found.x, trial, trial_objective
+        if 0 < len(wrong) <= width // 2 and repairs < _REPAIRS:
+            band, repairs = np.union1d(band, wrong), repairs + 1
+            continue
+        # so many wrong signs: residuals by the thousand may be about to vanish together
+        together = _vanishing_together(columns, offset, x, _smallest(residual, lengths, width))
+        iterations += together.solution.iterations
+        if together.solution.exact:
+            return replace(together, solution=replace(together.solution, iterations=iterations))
+        band, repairs, width = None, 0, _GROWTH * width
+    found = minimize_l1(columns, offset, x)
+    found = replace(found, iterations=iterations + found.iterations)
+    return Folded(found, columns, offset)
+
+
+def _vanishing_together(
+    columns: Columns, offset: np.ndarray, x: np.ndarray, band: np.ndarray
+) -> Folded:
+    """Solve on the band alone; where all that is sparse vanishes there, it vanishes everywhere.
+
+    This is exact recovery: at the truth, the residuals are a sparse row of coefficients.
+    """
+    kept = Columns(columns.take(band), noise=columns.noise)
+    found = minimize_l1(kept, offset[band], x)
+    residual = np.abs(offset + columns.dot(found.x))
+    vanishing = residual <= _ZERO * columns.lengths * (1.0 + np.linalg.norm(found.x))
+    solution = replace(found, dual=np.zeros_like(offset), exact=False)
+    if vanishing.sum() >= 2 * columns.rows:
+        vertex = vertex_where(columns, offset, found.x, vanishing)
+        solution = Regression(vertex.x, vertex.dual, vertex.exact, found.iterations)
+    return Folded(solution, kept, offset[band])
+
+
+def _smallest(residual: np.ndarray, lengths: np.ndarray, width: int) -> np.ndarray:
+    """The columns nearest to changing sign: smallest residual per length, zero columns last."""
+    ratio = np.full(len(residual), np.inf)
+    np.divide(np.abs(residual), lengths, out=ratio, where=lengths > 0)
+    return np.argpartition(ratio, width)[:width]

@@ -1,0 +1,258 @@
+"""Preconditioning: turn data with any complete dictionary into data with an orthogonal one.
+
+With ``Y = A X`` and X as in the paper's model, ``(Y Y')^(-1/2) Y`` is close to ``Q X`` with Q
+orthogonal (eq. precon_def): what is proved for orthogonal dictionaries then applies.
+
+**Scale.** By default the whitened data satisfy ``(1/p) data data' = I``: for every unit q the
+entries of ``q' data`` have mean square 1, whatever the units of Y. The smoothing parameter mu
+is therefore relative to the root mean square of what it smooths, and its default means the same
+on any data. The paper multiplies by ``sqrt(theta)``, so that the *nonzero* coefficients have
+variance 1; theta is unknown in practice, so it is used only where it is given.
+
+**Accuracy.** Forming ``Y Y'`` squares the condition number. Data that are not well conditioned are
+therefore whitened in several passes, each on the result of the one before (as in CholeskyQR2), and
+the data returned have orthogonal rows to rounding at any condition number that is not a numerical
+rank deficiency. Blocks of columns keep the memory at that of the result.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riemtr.data.checks import real
+from riemtr.data.matrices import check_data, largest_entry
+
+BLOCK_ENTRIES = 2**20
+"""Entries of Y handled at once: 8 MB, enough for full speed of the matrix products."""
+
+WELL_CONDITIONED = 1e-2
+"""Ratio of the eigenvalues of a Gram matrix above which one pass is accurate to rounding."""
+
+MOST_PASSES = 6
+"""Three whiten anything that is not rank-deficient; the bound only guards the loop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Preconditioned:
+    """Whitened data, and the maps to them and back.
+
+    ``data = matrix @ Y`` (to rounding, relative to the condition number), ``inverse @ data`` is Y
+    (its projection on the principal directions kept, if some were dropped). A direction q on the
+    sphere of the whitened data is the direction ``matrix.T @ q`` for Y; a dictionary D of the
+    whitened data is the dictionary ``inverse @ D`` of Y.
+
+    Attributes
+    ----------
+    data : array, shape (r, p)
+        ``scale * (Y Y')^(-1/2) Y`` if r = n, coordinates in `basis` if r < n; its rows are
+        orthogonal, of norm `scale`, and span the row space of Y.
+    matrix : array, shape (r, n)
+        The whitening map W; symmetric if r = n.
+    inverse : array, shape (n, r)
+        Its pseudo-inverse.
+    basis : array, shape (n, r)
+        Orthonormal principal directions of Y, leading first: they span the columns of `inverse`.
+    singular_values : array, shape (at least r,)
+        Those of Y above rounding, in decreasing order.
+    rank : int
+        r, the number of directions kept.
+    condition_number : float
+        Of the part of Y that was kept.
+    scale : float
+        ``sqrt(p)``, or ``sqrt(p * theta)`` where theta was given.
+    """
+
+    data: np.ndarray
+    matrix: np.ndarray
+    inverse: np.ndarray
+    basis: np.ndarray
+    singular_values: np.ndarray
+    rank: int
+    condition_number: float
+    scale: float
+
+
+def precondition(
+    Y: Any, *, rank: int | str | None = None, theta: float | None = None
+) -> Preconditioned:
+    """Whiten data: ``sqrt(p * theta) (Y Y')^(-1/2) Y``, the paper's eq. precon_def.
+
+    Without theta the factor is ``sqrt(p)``, so that ``(1/p) data data' = I``; the module's
+    description says why. Y is not centred (the model has no mean) and never modified. Beyond Y,
+    memory is at most that of one copy of Y, where more than half of the directions are kept.
+
+    Parameters
+    ----------
+    Y : array_like, shape (n, p)
+        The data, one sample per column: anything `check_data` accepts.
+    rank : None, int or "auto"
+        How many principal directions to keep. None keeps all n, and is an error if Y is
+        numerically rank-deficient; an integer keeps the leading ones; "auto" keeps those with a
+        singular value above rounding, ``20 n eps`` times the largest (``n eps`` in float32), so
+        that recovery takes place in the row space of Y.
+    theta : float, optional
+        The probability of a nonzero coefficient, where it is known.
+
+    Returns
+    -------
+    Preconditioned
+        In float32 if Y is float32, in float64 otherwise.
+
+    Examples
+    --------
+    >>> Y = np.random.default_rng(0).standard_normal((3, 500)) * [[1.0], [10.0], [1e4]]
+    >>> white = precondition(Y)
+    >>> np.allclose(white.data @ white.data.T / 500, np.eye(3), atol=1e-12)
+    True
+    >>> np.allclose(white.inverse @ white.data, Y)
+    True
+    """
+    wanted = _check_rank(rank)
+    if theta is not None and real("theta", theta, low=0.0, high=1.0) == 0:
+        raise ValueError(f"theta must be above 0 and at most 1, or None if unknown; got {theta!r}")
+    Y = check_data(Y)
+    n, p = Y.shape
+    if wanted is None and p < n:
+        raise ValueError(
+            f"Y must have at least as many samples (columns) as features (rows); got {n} features "
+            f"and {p} samples; transpose Y if its samples are rows, or pass rank='auto' to work "
+            f"in the row space of Y"
+        )
+    scale = math.sqrt(p if theta is None else p * theta)
+    found = _decompose(Y)
+    return _finish(Y, found, _choose_rank(Y, found.values, wanted), scale)
+
+
+def _check_rank(rank: int | str | None) -> int | str | None:
+    if rank is None or (isinstance(rank, str) and rank == "auto"):
+        return rank
+    try:
+        wanted = operator.index(rank)  # type: ignore[arg-type]
+    except TypeError:
+        wanted = 0
+    if isinstance(rank, bool) or wanted < 1:
+        raise ValueError(f"rank must be None, 'auto' or an integer of at least 1; got {rank!r}")
+    return wanted
+
+
+@dataclass(frozen=True, eq=False)
+class _Whitening:
+    """``unit * Y = left @ diag(values) @ (turn @ Z)``, whose last factor has orthonormal rows."""
+
+    left: np.ndarray
+    values: np.ndarray
+    turn: np.ndarray
+    Z: np.ndarray
+    unit: float
+
+
+def _decompose(Y: np.ndarray) -> _Whitening:
+    """Find the singular values and vectors of Y, in passes over whitened copies Z of Y.
+
+    The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
+    multiplies root by what that took out. A Gram matrix does not resolve eigenvalues below a
+    floor; those are raised to it, and what remains of them is left to the next pass. Two such
+    passes reach ``floor * largest``: singular values that small are rounding, and are dropped.
+    """
+    n = Y.shape[0]
+    floor = 10 * n * float(np.finfo(np.float64).eps)
+    tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
+    unit = _power_of_two(Y)
+    Z, root = Y, np.eye(n)
+    for _ in range(MOST_PASSES):
+        eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0))
+        if eigenvalues[-1] == 0:
+            raise ValueError("Y must not be zero everywhere; got only zeros")
+        spread = np.sqrt(np.maximum(eigenvalues, floor * eigenvalues[-1]))
+        left, values, right = np.linalg.svd(root @ (vectors * spread), full_matrices=False)
+        kept = int(np.count_nonzero(values > tolerance * values[0]))
+        turn = right[:kept] @ (vectors / spread).T
+        left, values = left[:, :kept], values[:kept]
+        if eigenvalues[0] >= WELL_CONDITIONED * eigenvalues[-1]:
+            break
+        Z, root = _apply(turn, Z, Y, unit), left * values
+        turn = np.eye(kept)
+    return _Whitening(left, values, turn, Z, unit)
+
+
+def _finish(Y: np.ndarray, found: _Whitening, r: int, scale: float) -> Preconditioned:
+    """Rotate to the symmetric form, or keep the leading r coordinates, and build the maps."""
+    left, values, unit = found.left[:, :r], found.values[:r], found.unit
+    # Full rank: (Y Y')^(-1/2) Y = U diag(1/s) U' Y, symmetric as in the paper.
+    rotation = left if r == Y.shape[0] else np.eye(r)
+    data = _apply(scale * rotation @ found.turn[:r], found.Z, Y, unit)
+    if data.base is not None and 2 * r <= data.base.shape[0]:
+        data = data.copy()  # frees the rows that were dropped
+    matrix = (scale * unit) * (rotation / values) @ left.T
+    inverse = (left * values) @ rotation.T / (scale * unit)
+    return Preconditioned(
+        data=data,
+        matrix=matrix.astype(Y.dtype, copy=False),
+        inverse=inverse.astype(Y.dtype, copy=False),
+        basis=left.astype(Y.dtype),
+        singular_values=(found.values / unit).astype(Y.dtype, copy=False),
+        rank=r,
+        condition_number=float(values[0] / values[-1]),
+        scale=scale,
+    )
+
+
+def _choose_rank(Y: np.ndarray, values: np.ndarray, wanted: int | str | None) -> int:
+    numerical = values.size
+    if wanted == "auto":
+        return numerical
+    r = Y.shape[0] if wanted is None else int(wanted)
+    if r <= numerical:
+        return r
+    zero = np.flatnonzero(~Y.any(axis=1))
+    causes = f"row {zero[0]} is zero" if zero.size else "some rows are combinations of others"
+    kind = "of full rank" if wanted is None else f"of rank at least {r}, the rank asked for"
+    raise ValueError(
+        f"Y must be {kind}; got shape {Y.shape} with numerical rank {numerical} ({causes}); pass "
+        f"rank='auto' to work in its row space, or rescale rows whose units are far apart"
+    )
+
+
+def _power_of_two(Y: np.ndarray) -> float:
+    """Return 1, or where squares of the entries would over- or underflow, what prevents it."""
+    exponent = math.frexp(largest_entry(Y))[1]
+    return 1.0 if abs(exponent) < 400 else math.ldexp(1.0, min(-exponent, 1000))
+
+
+def _blocks(Z: np.ndarray, unit: float) -> Iterator[tuple[slice, np.ndarray]]:
+    """Iterate over blocks of columns of ``unit * Z`` in float64, without a copy if possible."""
+    n, p = Z.shape
+    width = max(256, BLOCK_ENTRIES // n)
+    ready = Z.dtype == np.float64 and Z.itemsize in Z.strides and min(Z.strides) > 0
+    for start in range(0, p, width):
+        columns = slice(start, start + width)
+        block = Z[:, columns]
+        if not ready:  # BLAS reads neither float32 in double precision nor arbitrary strides
+            block = np.ascontiguousarray(block, dtype=np.float64)
+        yield columns, block if unit == 1 else block * unit
+
+
+def _gram(Z: np.ndarray, unit: float) -> np.ndarray:
+    """Return ``unit^2 Z Z'``, summed in float64."""
+    total = np.zeros((Z.shape[0], Z.shape[0]))
+    for _, block in _blocks(Z, unit):
+        total += block @ block.T
+    return total
+
+
+def _apply(map_: np.ndarray, Z: np.ndarray, Y: np.ndarray, unit: float) -> np.ndarray:
+    """Return ``map_ @ Z``: over Z itself, or if that is still the user's Y, in a new array."""
+    r = map_.shape[0]
+    if Z is Y:
+        out = np.empty((r, Y.shape[1]), dtype=Y.dtype)
+    else:
+        out, unit = Z[:r], 1.0
+    for columns, block in _blocks(Z, unit):
+        out[:, columns] = map_ @ block
+    return out

@@ -1,0 +1,252 @@
+r"""LP rounding: from a direction near a target to the target itself, with a dual certificate.
+
+The paper's linear program (eqn:LP_rounding)
+
+    min_q |q'Y|_1    s.t.  <r, q> = 1
+
+has the dual max lambda s.t. Y t = lambda r, |t|_inf <= 1: any such t proves that no q does better
+than lambda. Writing q = r/|r|^2 + N x, with N a basis of the complement of r, makes it the l1
+regression that :mod:`riemtr.recovery.l1_interior_point` solves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from riemtr.errors import unknown_name
+from riemtr.recovery.l1_columns import Columns
+from riemtr.recovery.l1_folding import Folded, minimize_folded
+from riemtr.recovery.l1_interior_point import Regression
+
+_BALANCED = 128.0  # ratio of row lengths up to which Y is used as it is
+CERTIFIED_GAP = 1e-9  # the largest relative duality gap that counts as proof
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The solution of min \\|q'Y\\|_1 s.t. <r, q> = 1, and the proof that it is one.
+
+    Attributes
+    ----------
+    direction : ndarray, shape (n,)
+        The unit vector q/\\|q\\|.
+    solution : ndarray, shape (n,)
+        q, with <r, q> = 1.
+    objective : float
+        \\|q'Y\\|_1.
+    duality_gap : float
+        (objective - bound) / objective, where bound is proved by ``dual``: what the rounding
+        errors in Y t = lambda r could cost is counted in.
+    dual : ndarray, shape (p,)
+        t, with \\|t\\|_inf <= 1 and Y t = lambda r to rounding.
+    iterations : int
+        Iterations of the method, summed over the problems it solved.
+    method : str
+        The method's name.
+    """
+
+    direction: np.ndarray
+    solution: np.ndarray
+    objective: float
+    duality_gap: float
+    dual: np.ndarray
+    iterations: int
+    method: str
+
+    @property
+    def certified(self) -> bool:
+        """Whether the relative duality gap is at most 1e-9."""
+        return self.duality_gap <= CERTIFIED_GAP
+
+
+def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-point") -> Rounding:
+    """Solve min_q \\|q'Y\\|_1 s.t. <r, q> = 1 (the paper's eqn:LP_rounding).
+
+    Parameters
+    ----------
+    Y : ndarray, shape (n, p)
+        The (whitened) data, columns are samples; read where it lies, never copied whole by
+        ``"interior-point"``.
+    r : ndarray, shape (n,)
+        The direction to round, of any length but zero: a solver's ``result.point``. The nearer to
+        the optimum, the faster.
+    method : {"interior-point", "highs"}
+        ``"highs"`` is SciPy's solver, the reference.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Y = rng.standard_normal((5, 500)) * (rng.random((5, 500)) < 0.2)
+    >>> found = round_direction(Y, [1.0, 0.05, -0.05, 0.1, 0.0])
+    >>> print(np.round(found.direction, 12) + 0.0, found.certified)
+    [1. 0. 0. 0. 0.] True
+    """
+    if method not in _METHODS:
+        raise unknown_name("method", method, _METHODS)
+    data, largest = _checked_data(Y)
+    unit, length = _checked_direction(r, data.shape[0])
+    scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
+    whole = Columns(data, scale)
+    levels = _row_levels(whole)
+    # q = levels * (r + N x), with r and N in the balanced coordinates
+    unit, stretch = _unit(levels * unit)
+    basis = levels[:, None] * _complement(unit)
+    columns = Columns(data, scale, basis, noise=_noise(whole, levels))
+    offset = whole.dot(levels * unit)
+    if columns.rows == 0:  # n = 1: the constraint alone determines q
+        solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns, offset)
+    else:
+        solved = _METHODS[method](columns, offset)
+    x, dual = solved.solution.x, solved.solution.dual
+    q = levels * unit + basis @ x
+    objective = float(np.abs(whole.dot(q)).sum())
+    return Rounding(
+        direction=_unit(q)[0],
+        solution=q / stretch / length,
+        objective=objective / scale / stretch / length,
+        duality_gap=_relative_gap(solved, columns, offset, q, objective),
+        dual=dual,
+        iterations=solved.solution.iterations,
+        method=method,
+    )
+
+
+def _relative_gap(
+    solved: Folded, columns: Columns, offset: np.ndarray, q: np.ndarray, objective: float
+) -> float:
+    """Return (objective - proven bound) / objective.
+
+    For every feasible q' = r + N x', |q'Y|_1 >= <t, Y'q'> = <b, t> + <e, x'>, with e = N'Y t the
+    rounding error of the dual. With e = C d on the kept columns C = N'Y_K, at an optimal x'
+    <e, x'> = <d, Y_K'q' - b_K> >= -|d|_inf objective - <d, b_K>.
+    """
+    dual = solved.solution.dual
+    rounding = 4.0 * np.finfo(float).eps * np.sqrt(len(q)) * np.linalg.norm(q)
+    at_most = columns.count * np.sqrt(len(q))  # the lengths' sum, as no entry exceeds 1
+    if objective <= rounding * at_most and objective <= rounding * float(columns.lengths.sum()):
+        return 0.0  # zero to rounding, and nothing is below zero
+    error = columns.combine(dual)
+    spread, shift = _spread(solved.kept, solved.kept_offset, error)
+    if np.isinf(spread) and solved.kept is not columns:
+        spread, shift = _spread(columns, offset, error)
+    if np.isinf(spread):  # what leaves the range of all columns is zero but for rounding
+        spread, shift = 0.0, 0.0
+    bound = float(offset @ dual) - shift - spread * objective
+    return max(objective - bound, 0.0) / objective
+
+
+def _spread(columns: Columns, offset: np.ndarray, error: np.ndarray) -> tuple[float, float]:
+    """Return |d|_inf and <d, b> for the shortest d with C d = error; infinite where none is."""
+    if not np.any(error):  # as where there are no rows
+        return 0.0, 0.0
+    better, change = columns.well_conditioned()
+    if change is None:
+        weights = np.linalg.solve(better.total, error)
+    else:
+        weights = change.T @ error
+    d = better.dot(weights)
+    if np.linalg.norm(columns.combine(d) - error) > 0.01 * np.linalg.norm(error):
+        return np.inf, 0.0
+    return float(np.max(np.abs(d))), float(offset @ d)
+
+
+def _highs(columns: Columns, offset: np.ndarray) -> Folded:
+    """Solve the dual, which has n - 1 rows, by HiGHS's interior point with its crossover."""
+    answer = linprog(
+        -offset,
+        A_eq=columns.take(np.arange(columns.count)),
+        b_eq=np.zeros(columns.rows),
+        bounds=(-1.0, 1.0),
+        method="highs-ipm",
+    )
+    if answer.x is None:
+        nothing = Regression(np.zeros(columns.rows), np.zeros(columns.count), False, answer.nit)
+        return Folded(nothing, columns, offset)
+    solution = Regression(answer.eqlin.marginals, np.clip(answer.x, -1.0, 1.0), True, answer.nit)
+    return Folded(solution, columns, offset)
+
+
+_METHODS: dict[str, Callable[[Columns, np.ndarray], Folded]] = {
+    "interior-point": minimize_folded,
+    "highs": _highs,
+}
+
+
+def _row_levels(whole: Columns) -> np.ndarray:
+    """Return powers of two that balance the rows of Y; ones where they are balanced already."""
+    lengths = whole.row_lengths
+    largest = float(lengths.max())
+    if largest == 0.0 or float(lengths.min()) > largest / _BALANCED:
+        return np.ones(len(lengths))
+    exponents = np.frexp(np.where(lengths > 0, lengths / largest, 1.0))[1]
+    return np.ldexp(1.0, -exponents)
+
+
+def _noise(whole: Columns, levels: np.ndarray) -> float:
+    """What rounding leaves of singular values that are zero, in the balanced coordinates."""
+    size = float(np.linalg.norm(levels * whole.row_lengths))
+    return 10.0 * np.finfo(float).eps * np.sqrt(len(levels)) * size
+
+
+def _complement(unit: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis, n x (n - 1), of the complement of a unit vector.
+
+    It is the Householder reflection of the first axis onto the vector, without its first column.
+    """
+    mirror = unit.copy()
+    mirror[0] += 1.0 if unit[0] >= 0 else -1.0
+    basis = np.eye(len(unit)) - np.outer(mirror, (2.0 / (mirror @ mirror)) * mirror)
+    return np.ascontiguousarray(basis[:, 1:])
+
+
+def _checked_data(Y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return Y as a real 2-D array and its largest absolute entry."""
+    if hasattr(Y, "toarray"):
+        raise ValueError(
+            f"Y must be a dense array; got {type(Y).__name__}: pass Y.toarray() instead"
+        )
+    data = np.asarray(Y)
+    if data.dtype.kind not in "fiub":
+        raise ValueError(f"Y must be real; got dtype {data.dtype}: convert it to float64")
+    if data.ndim != 2 or 0 in data.shape:
+        raise ValueError(
+            f"Y must be n x p, n and p at least 1, samples as columns; got shape {data.shape}: "
+            "reshape or transpose it"
+        )
+    largest = max(float(data.max()), -float(data.min()))
+    if not np.isfinite(largest):
+        raise ValueError(
+            f"Y must be finite; got {largest} among its entries: drop or impute those columns"
+        )
+    return data, largest
+
+
+def _checked_direction(r: np.ndarray, n: int) -> tuple[np.ndarray, float]:
+    """Return r as a float64 unit vector and its length."""
+    vector = np.asarray(r)
+    if vector.dtype.kind not in "fiub":
+        raise ValueError(f"r must be real; got dtype {vector.dtype}: convert it to float64")
+    if vector.shape != (n,):
+        raise ValueError(
+            f"r must have one entry per row of Y, shape ({n},); got shape {vector.shape}: "
+            "pass a single direction as a 1-D array"
+        )
+    vector = vector.astype(np.float64)
+    largest = float(np.max(np.abs(vector)))
+    if not np.isfinite(largest) or largest == 0.0:
+        raise ValueError(
+            f"r must be finite and not zero; got largest entry {largest}: "
+            "pass a solver's result.point or any nonzero direction"
+        )
+    return _unit(vector)
+
+
+def _unit(vector: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return vector/|vector| and |vector|, without overflow or underflow in between."""
+    largest = float(np.max(np.abs(vector)))
+    length = float(np.linalg.norm(vector / largest))
+    return vector / largest / length, length * largest

@@ -1,0 +1,182 @@
+"""The dense trust-region subproblem: checked input, a choice of methods, one kind of answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from riemtr.errors import unknown_name
+from riemtr.subproblem.exact import solve_exact_dense
+from riemtr.subproblem.normalised import solve_normalised
+from riemtr.subproblem.scaling import largest_magnitude
+from riemtr.subproblem.sdp import solve_lifted
+from riemtr.subproblem.solution import SubproblemSolution
+
+__all__ = ["SubproblemSolution", "solve_subproblem"]
+
+# Rounding in single precision and finite differences leave less; a wrong Hessian leaves more.
+_ASYMMETRY = 1e-4
+_LARGEST = 1e300  # n of these still sum to a finite number
+
+
+def solve_subproblem(
+    hessian: np.ndarray, gradient: np.ndarray, radius: float, method: str = "exact"
+) -> SubproblemSolution:
+    """Minimise ``g's + s'Hs/2`` subject to ``|s| <= radius`` (the paper's eqn:trsp).
+
+    Parameters
+    ----------
+    hessian : array_like, shape (n, n)
+        The symmetric matrix ``H``, definite or not; rounding-level asymmetry is averaged out.
+    gradient : array_like, shape (n,)
+        The vector ``g``.
+    radius : float
+        Positive and finite.
+    method : {"exact", "sdp", "tcg"}
+        ``"exact"``: eigendecomposition, a global minimiser to machine precision. ``"sdp"``: the
+        paper's semidefinite lifting (eqn:SDP_relaxation), slow, an independent check; needs the
+        extra ``sdp``. ``"tcg"``: Steihaug–Toint truncated conjugate gradients, approximate.
+
+    Returns
+    -------
+    SubproblemSolution
+        The step with its multiplier, KKT residual and smallest eigenvalues. For ``"tcg"`` the
+        multiplier is the least-squares one, and the residual tells how far from exact it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> solution = solve_subproblem(np.diag([-1.0, 2.0]), np.array([1.0, 1.0]), radius=1.0)
+    >>> solution.on_boundary, solution.hard_case, solution.kkt_residual < 1e-10
+    (True, False, True)
+    >>> solution.vector.round(4)
+    array([-0.9669, -0.2552])
+    """
+    try:
+        solve = _METHODS[method]
+    except (KeyError, TypeError):
+        raise unknown_name("method", method, _METHODS) from None
+    matrix = _checked_hessian(hessian)
+    vector = _checked_gradient(gradient, matrix.shape[0])
+    return solve(matrix, vector, _checked_radius(radius))
+
+
+def _checked_hessian(hessian: np.ndarray) -> np.ndarray:
+    matrix = _as_float64("hessian", hessian)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"hessian must be a square matrix; got shape {matrix.shape}; pass the n x n matrix "
+            "of the model in an orthonormal basis"
+        )
+    if matrix.size == 0:
+        return matrix
+    largest = _checked_magnitude("hessian", matrix)
+    asymmetry = largest_magnitude(matrix - matrix.T)
+    if asymmetry == 0.0:
+        return matrix
+    if asymmetry > _ASYMMETRY * largest:
+        raise ValueError(
+            f"hessian must be symmetric; got entries (i, j) and (j, i) that differ by "
+            f"{asymmetry:.2g}, where the largest is {largest:.2g}; check the Hessian, or pass "
+            "(H + H.T) / 2 if only the symmetric part is meant"
+        )
+    return 0.5 * matrix + 0.5 * matrix.T
+
+
+def _checked_gradient(gradient: np.ndarray, n: int) -> np.ndarray:
+    vector = _as_float64("gradient", gradient)
+    if vector.shape != (n,):
+        raise ValueError(
+            f"gradient must have shape ({n},) to match hessian; got {vector.shape}; "
+            "pass a 1-D array in the same basis as hessian"
+        )
+    if n > 0:
+        _checked_magnitude("gradient", vector)
+    return vector
+
+
+def _checked_radius(radius: float) -> float:
+    try:
+        value = float(radius)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise ValueError(
+            f"radius must be a positive finite number; got {radius!r}; "
+            "pass the length that the step may not exceed"
+        )
+    return value
+
+
+def _as_float64(name: str, values: np.ndarray) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} must be an array of real numbers; got dtype {array.dtype}; "
+            "convert it to float64 first"
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def _checked_magnitude(name: str, array: np.ndarray) -> float:
+    largest = largest_magnitude(array)
+    if not largest <= _LARGEST:
+        what = "a NaN" if math.isnan(largest) else f"an entry of magnitude {largest:.2g}"
+        raise ValueError(
+            f"{name} must have finite entries of at most {_LARGEST:g}; got {what}; "
+            "check the derivatives at this point, or rescale the cost"
+        )
+    return largest
+
+
+def _solve_tcg(hessian: np.ndarray, gradient: np.ndarray, radius: float) -> SubproblemSolution:
+    return solve_normalised(_truncated_cg_dense, hessian, gradient, radius)
+
+
+def _truncated_cg_dense(
+    hessian: np.ndarray, gradient: np.ndarray, radius: float
+) -> tuple[np.ndarray, float, bool, bool]:
+    """Steihaug–Toint: conjugate gradients until converged, the boundary, or negative curvature.
+
+    A zero gradient gives a zero step, also at a saddle: the method cannot see one.
+    """
+    step = np.zeros_like(gradient)
+    residual = gradient.copy()
+    direction = -residual
+    squared = float(residual.dot(residual))
+    target = 1e-20 * squared
+    for _ in range(2 * gradient.size):
+        if squared <= target:
+            break
+        image = hessian.dot(direction)
+        curvature = float(direction.dot(image))
+        following = step + (squared / curvature) * direction if curvature > 0.0 else None
+        if following is None or following.dot(following) >= radius * radius:
+            step = step + _to_boundary(step, direction, radius) * direction
+            step *= radius / math.sqrt(step.dot(step))
+            slope = float(step.dot(hessian.dot(step) + gradient))
+            return step, max(0.0, -slope / (radius * radius)), True, False
+        step = following
+        residual = residual + (squared / curvature) * image
+        previous, squared = squared, float(residual.dot(residual))
+        direction = (squared / previous) * direction - residual
+    return step, 0.0, False, False
+
+
+def _to_boundary(step: np.ndarray, direction: np.ndarray, radius: float) -> float:
+    """Return the positive root of ``|step + root * direction| = radius``."""
+    length = math.sqrt(direction.dot(direction))
+    along = float(step.dot(direction)) / length
+    slack = max(0.0, radius * radius - float(step.dot(step)))
+    # Of the two ways to write the root, the one without cancellation.
+    root = math.sqrt(along * along + slack)
+    return (slack / (along + root) if along > 0.0 else root - along) / length
+
+
+_METHODS: dict[str, Callable[[np.ndarray, np.ndarray, float], SubproblemSolution]] = {
+    "exact": solve_exact_dense,
+    "sdp": solve_lifted,
+    "tcg": _solve_tcg,
+}
