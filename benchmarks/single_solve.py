@@ -213,8 +213,10 @@ def main() -> None:
         print(f"\nentries of order {label}: camera, n = 64, p = 4096, mu = {MU}, {starts} starts")
         rows = run(scale, starts, repeats)
         ours = rows[0]["ms"]
-        print(f"{'solver':<26}{'ms':>8}{'vs ours':>9}{'products':>10}{'matrices':>10}"
-              f"{'time/kernels':>14}{'mean cost':>12}{'minimizers':>12}")
+        print(
+            f"{'solver':<26}{'ms':>8}{'vs ours':>9}{'products':>10}{'matrices':>10}"
+            f"{'time/kernels':>14}{'mean cost':>12}{'minimizers':>12}"
+        )
         for row in rows:
             print(
                 f"{row['solver']:<26}{row['ms']:>8.2f}{row['ms'] / ours:>9.2f}"

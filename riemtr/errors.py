@@ -32,10 +32,10 @@ def require(module: str, extra: str) -> ModuleType:
     --------
     >>> require("math", extra="none").pi > 3
     True
-    >>> require("no_such_module", extra="plot")
+    >>> require("no_such", extra="plot")
     Traceback (most recent call last):
     ...
-    riemtr.errors.MissingExtraError: this feature needs 'no_such_module'; install it with: pip install 'riemtr[plot]'
+    riemtr.errors.MissingExtraError: this feature needs 'no_such'; install it with: pip install ...
     """
     try:
         return importlib.import_module(module)

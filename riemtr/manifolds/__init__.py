@@ -1,6 +1,12 @@
 """L0: manifolds, in pymanopt's vocabulary, and orthonormal bases of their tangent spaces."""
 
-from riemtr.manifolds.basis import ArrayBasis, GramSchmidtBasis, HouseholderBasis, TangentBasis, tangent_basis
+from riemtr.manifolds.basis import (
+    ArrayBasis,
+    GramSchmidtBasis,
+    HouseholderBasis,
+    TangentBasis,
+    tangent_basis,
+)
 from riemtr.manifolds.protocol import (
     Manifold,
     converts_hessians,

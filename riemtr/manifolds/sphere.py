@@ -148,9 +148,7 @@ class Sphere(RiemannianSubmanifold):
         unit = direction / speed
         along = unit @ tangent_vector
         angle = time * speed
-        return tangent_vector + along * (
-            (math.cos(angle) - 1.0) * unit - math.sin(angle) * point
-        )
+        return tangent_vector + along * ((math.cos(angle) - 1.0) * unit - math.sin(angle) * point)
 
     def transport(
         self, point_a: np.ndarray, point_b: np.ndarray, tangent_vector_a: np.ndarray

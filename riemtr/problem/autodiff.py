@@ -10,19 +10,24 @@ this with forward-over-reverse and with pymanopt's double reverse).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from riemtr.problem.layout import flatten, unflatten
+from riemtr.problem.lazy import lazy
 
 
 class SharedWorkPoint(Protocol):
     """What a cost that shares work knows at one point; all derivatives are Euclidean."""
 
-    value: float
-    gradient: Any
+    @property
+    def value(self) -> Any:
+        """The cost."""
+
+    @property
+    def gradient(self) -> Any:
+        """Euclidean gradient."""
 
     def hessian(self, vector: Any) -> Any:
         """Euclidean Hessian product."""
@@ -69,7 +74,7 @@ class AutogradPoint:
     def _on_tuple(self, arrays: tuple[Any, ...]) -> Any:
         return self._owner.cost(*arrays)
 
-    @cached_property
+    @lazy
     def _forward(self) -> tuple[Callable[[Any], Any], Any]:
         from autograd.core import make_vjp
 
@@ -86,13 +91,13 @@ class AutogradPoint:
         """The cost."""
         return self._forward[1]
 
-    @cached_property
+    @lazy
     def gradient(self) -> Any:
         """Euclidean gradient, from the same forward pass as the value."""
         backward, value = self._forward
         return self._restore(backward(np.ones_like(value)))
 
-    @cached_property
+    @lazy
     def _linearization(self) -> Callable[[Any], Any]:
         from autograd import grad
         from autograd.core import make_vjp

@@ -160,9 +160,9 @@ def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> Deriv
     """
     here, direction, _ = _start(problem, point, rng)
     rate = here.inner(here.gradient, direction)
-    errors = np.array([
-        abs(_cost_along(here, t * direction) - here.cost - t * rate) for t in _STEPS
-    ])
+    errors = np.array(
+        [abs(_cost_along(here, t * direction) - here.cost - t * rate) for t in _STEPS]
+    )
     scale = max(abs(here.cost), here.gradient_norm)
     tangency = _tangency_error(here, here.gradient)
     return _judge("gradient", 2.0, errors, scale, here.precision, tangency=tangency)
@@ -200,10 +200,12 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         expected = 3.0
         rate = here.inner(here.gradient, direction)
         bend = here.inner(direction, product)
-        errors = np.array([
-            abs(_cost_along(here, t * direction) - here.cost - t * rate - 0.5 * t * t * bend)
-            for t in _STEPS
-        ])
+        errors = np.array(
+            [
+                abs(_cost_along(here, t * direction) - here.cost - t * rate - 0.5 * t * t * bend)
+                for t in _STEPS
+            ]
+        )
         scale = max(abs(here.cost), here.gradient_norm, abs(bend))
     else:
         expected = 2.0
@@ -262,12 +264,14 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
         )
     direction = random_tangent(manifold, point, rng)
     direction = direction / manifold.norm(point, direction)
-    errors = np.array([
-        _difference(
-            manifold.retraction(point, t * direction), manifold.exp(point, t * direction)
-        )
-        for t in _STEPS
-    ])
+    errors = np.array(
+        [
+            _difference(
+                manifold.retraction(point, t * direction), manifold.exp(point, t * direction)
+            )
+            for t in _STEPS
+        ]
+    )
     return _judge("retraction", 2.0, errors, 1.0, 2.0**-52)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from riemtr.problem.autodiff import AutogradCost, AutogradPoint, NotDifferentiableError
 from riemtr.problem.layout import flatten, unflatten
+from riemtr.problem.lazy import lazy
 
 
 class CallableCost:
@@ -45,12 +45,12 @@ class CallablePoint:
         self._owner = owner
         self._arrays = flatten(point, owner.layout)
 
-    @cached_property
+    @lazy
     def value(self) -> Any:
         """The cost."""
         return self._owner.cost(*self._arrays)
 
-    @cached_property
+    @lazy
     def gradient(self) -> Any:
         """The gradient, in the layout of a point."""
         return self._grouped(self._owner.gradient(*self._arrays))
@@ -62,7 +62,7 @@ class CallablePoint:
         vectors = flatten(vector, self._owner.layout)
         return self._grouped(self._owner.hessian(*self._arrays, *vectors))
 
-    @cached_property
+    @lazy
     def _traced(self) -> AutogradPoint:
         # A cost written with plain numpy can slip through autograd untraced, with derivatives of
         # zero: trust autograd's Hessian only where its gradient is the one that was given.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
+from scipy.linalg.lapack import dpotrf
 
 from riemtr.manifolds import Sphere, random_tangent
 
@@ -79,6 +80,17 @@ def dense_curvature(here: Evaluation) -> Curvature:
         error_bound=_accuracy(here) * largest * math.sqrt(len(values)),
         direction=here.basis.vector(vectors[:, 0]),
     )
+
+
+def proves_positive(here: Evaluation, tolerance: float) -> bool:
+    """Whether a Cholesky factorization proves that no eigenvalue is below ``-tolerance``."""
+    matrix = np.array(here.hessian_matrix(), dtype=float)
+    dim = len(matrix)
+    rounding = _accuracy(here) * float(np.linalg.norm(matrix)) * math.sqrt(max(dim, 1))
+    if dim == 0 or not rounding < tolerance:
+        return dim == 0
+    matrix.flat[:: dim + 1] += tolerance - rounding
+    return dpotrf(matrix, overwrite_a=True)[1] == 0
 
 
 def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,14 @@ import numpy as np
 from riemtr.manifolds import Sphere, TangentBasis, tangent_basis
 from riemtr.problem.autodiff import NotDifferentiableError
 from riemtr.problem.counts import Counts
-from riemtr.problem.curvature import Curvature, dense_curvature, lanczos_curvature
+from riemtr.problem.curvature import (
+    Curvature,
+    dense_curvature,
+    lanczos_curvature,
+    proves_positive,
+)
 from riemtr.problem.layout import machine_precision
+from riemtr.problem.lazy import lazy
 
 if TYPE_CHECKING:
     from riemtr.problem.problem import Problem
@@ -35,6 +40,10 @@ class Derivatives:
     gradient: str
     hessian: str
     embeds_vectors: bool = True
+
+
+def _dot(vector_a: np.ndarray, vector_b: np.ndarray) -> float:
+    return float(vector_a.dot(vector_b))
 
 
 class Evaluation:
@@ -59,14 +68,16 @@ class Evaluation:
         self.point = point
         self.counts = counts
         self._local = problem.cost.at(point)
+        if isinstance(self.manifold, Sphere):
+            self.inner = _dot  # type: ignore[method-assign]
 
-    @cached_property
+    @lazy
     def cost(self) -> float:
         """The cost."""
         self.counts.costs += 1
         return float(self._local.value)
 
-    @cached_property
+    @lazy
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
         gradient = self._local.gradient
@@ -74,14 +85,14 @@ class Evaluation:
             return gradient.astype(self.point.dtype, copy=False)
         return gradient
 
-    @cached_property
+    @lazy
     def gradient(self) -> Any:
         """Riemannian gradient."""
         if self.problem.derivatives.gradient == "riemannian":
             return self._raw_gradient
         return self.manifold.euclidean_to_riemannian_gradient(self.point, self._raw_gradient)
 
-    @cached_property
+    @lazy
     def gradient_norm(self) -> float:
         """Norm of the Riemannian gradient."""
         return float(self.norm(self.gradient))
@@ -152,12 +163,12 @@ class Evaluation:
             return vector
         return self.problem.preconditioner(self.point, vector)
 
-    @cached_property
+    @lazy
     def precision(self) -> float:
         """Machine epsilon of the point's floating-point type."""
         return machine_precision(self.point)
 
-    @cached_property
+    @lazy
     def basis(self) -> TangentBasis:
         """Orthonormal basis of the tangent space."""
         return tangent_basis(self.manifold, self.point)
@@ -167,7 +178,7 @@ class Evaluation:
         """Whether the cost forms its Hessian matrix itself, cheaper than by products."""
         return hasattr(self._local, "hessian_matrix")
 
-    @cached_property
+    @lazy
     def _matrix(self) -> np.ndarray:
         if not self.offers_matrix:
             return self._matrix_from_products()
@@ -175,7 +186,9 @@ class Evaluation:
         ambient = self._local.hessian_matrix()
         if isinstance(self.manifold, Sphere):
             return self.manifold.riemannian_hessian_matrix(
-                self.basis, self._raw_gradient, ambient  # type: ignore[arg-type]
+                self.basis,
+                self._raw_gradient,
+                ambient,  # type: ignore[arg-type]
             )
         return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
 
@@ -200,7 +213,7 @@ class Evaluation:
         """Matrix of the Riemannian Hessian in the coordinates of :attr:`basis`."""
         return self._matrix
 
-    @cached_property
+    @lazy
     def eigh(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
         return np.linalg.eigh(self.hessian_matrix())
@@ -227,3 +240,12 @@ class Evaluation:
         return found
 
     known_curvature: Curvature | None = None
+
+    def is_positive_to(self, tolerance: float) -> bool:
+        """Whether no Hessian eigenvalue is below ``-tolerance``, proven the cheapest way.
+
+        A Cholesky factorization decides it at a fraction of the price of an eigenvalue.
+        """
+        if self.known_curvature is None and (self.offers_matrix or self.has_matrix):
+            return proves_positive(self, tolerance)
+        return self.curvature(tolerance).lower_bound >= -tolerance

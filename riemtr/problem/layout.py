@@ -20,8 +20,11 @@ def flatten(value: Any, layout: Any) -> list[Any]:
     [1, 2, 3, 4]
     """
     if isinstance(layout, Sequence):
-        return [array for part, inner in zip(value, layout, strict=True)
-                for array in flatten(part, inner)]
+        return [
+            array
+            for part, inner in zip(value, layout, strict=True)
+            for array in flatten(part, inner)
+        ]
     return [value] if layout == 1 else list(value)
 
 

@@ -17,6 +17,7 @@ from pymanopt.manifolds import (
 
 from riemtr.data import (
     BernoulliGaussian,
+    Dictionary,
     ExactlySparse,
     Identity,
     Orthogonal,
@@ -96,7 +97,7 @@ def dictionary_learning(
         data = scale * _whitened_patches(image)
         problem = dictionary_problem(data, mu)
         return Case(problem, problem.manifold.random_point(rng))
-    kinds = {"orthogonal": Orthogonal(), "identity": Identity()}
+    kinds: dict[str, Dictionary] = {"orthogonal": Orthogonal(), "identity": Identity()}
     if dictionary not in kinds:
         raise unknown_name("dictionary", dictionary, kinds)
     size = paper_sample_size(n) if p is None else p
@@ -205,9 +206,9 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
     def distance(point: Any) -> float:
         u, v = point
         sign = math.copysign(1.0, float(u @ left[:, 0]))
-        return float(math.hypot(
-            np.linalg.norm(u - sign * left[:, 0]), np.linalg.norm(v - sign * right[0])
-        ))
+        return float(
+            math.hypot(np.linalg.norm(u - sign * left[:, 0]), np.linalg.norm(v - sign * right[0]))
+        )
 
     truth = Truth(cost=-float(values[0]), distance=distance, details={"matrix": matrix})
     return Case(problem, random_point(manifold, rng), truth)

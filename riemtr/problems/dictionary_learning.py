@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from riemtr.data.matrices import check_data
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
+from riemtr.problem.lazy import lazy
 
 # Columns of Y weighted and multiplied at a time when the Hessian matrix is formed: the scaled
 # copy stays in the cache, and no second copy of Y ever exists.
 _BLOCK_ENTRIES = 2**18
+# Share of columns below which gathering them costs less than multiplying the others by zero.
+_WORTH_GATHERING = 0.65
 # Continuation: the first smoothing as a share of the data's scale, and the factor between stages.
 _FIRST_SMOOTHING = 0.3
-_SMOOTHING_FACTOR = 0.3
+_SMOOTHING_FACTOR = 0.5
 _STAGE_TOLERANCE = 1e-2
 
 
@@ -52,7 +55,7 @@ class DictionaryCost:
         """Return the shared work at one point."""
         return DictionaryPoint(self, point)
 
-    @cached_property
+    @lazy
     def scale(self) -> float:
         """Root mean square of the data's entries: the typical size of <q, y>."""
         flat = self.data.reshape(-1, order="A")
@@ -84,20 +87,20 @@ class DictionaryPoint:
         magnitude *= -2.0 / owner.mu
         self._decay = np.exp(magnitude, out=magnitude)
 
-    @cached_property
+    @lazy
     def value(self) -> float:
         """The cost, eq. (main_obj)."""
         logarithms = float(np.log1p(self._decay).sum())
         return (self._total + self._mu * logarithms) / self._samples - self._mu * math.log(2.0)
 
-    @cached_property
+    @lazy
     def gradient(self) -> np.ndarray:
         """Euclidean gradient, eq. (fq_grad)."""
         tanh = np.copysign((1.0 - self._decay) / (1.0 + self._decay), self._coefficients)
         tanh *= 1.0 / self._samples
         return self._data @ tanh
 
-    @cached_property
+    @lazy
     def _weights(self) -> np.ndarray:
         """Curvature of each sample, h''/p."""
         weights = 1.0 + self._decay
@@ -120,22 +123,22 @@ class DictionaryPoint:
         n, p = self._data.shape
         roots = np.sqrt(self._weights)
         active = self._decay > np.finfo(self._decay.dtype).eps
-        all_active = bool(active.all())
+        gather = np.count_nonzero(active) < _WORTH_GATHERING * p
         block = max(_BLOCK_ENTRIES // max(n, 1), 1)
         total = np.zeros((n, n), dtype=self._data.dtype)
         for first in range(0, p, block):
             here = slice(first, min(first + block, p))
-            if all_active:
-                columns = self._data[:, here] * roots[here]
-            else:
+            if gather:
                 chosen = np.flatnonzero(active[here])
                 columns = np.take(self._data[:, here], chosen, axis=1)
                 columns *= roots[here][chosen]
+            else:
+                columns = self._data[:, here] * roots[here]
             total += columns @ columns.T
         return total
 
 
-def dictionary_problem(Y: Any, mu: float = 1e-2) -> Problem:  # noqa: N803 - the paper's symbol
+def dictionary_problem(Y: Any, mu: float = 1e-2) -> Problem:
     """Return the problem of minimising f(q; Y) over the sphere, on your own (whitened) data.
 
     Parameters
@@ -156,20 +159,9 @@ def dictionary_problem(Y: Any, mu: float = 1e-2) -> Problem:  # noqa: N803 - the
     >>> bool(np.abs(result.point).max() > 0.99), result.certificate.verdict
     (True, 'minimizer')
     """
-    data = np.asarray(Y)
-    if data.ndim != 2 or 0 in data.shape:
-        raise ValueError(
-            "Y must be a nonempty matrix of shape (n, p), columns are samples; got shape "
-            f"{data.shape}"
-        )
-    if data.dtype.kind not in "fiub":
-        raise ValueError(f"Y must hold real numbers; got dtype {data.dtype}")
-    if data.dtype not in (np.float32, np.float64):
-        data = data.astype(float)
+    data = check_data(Y)
     if not (data.flags.c_contiguous or data.flags.f_contiguous):
         data = np.ascontiguousarray(data)  # or BLAS would copy it in every product
-    if not math.isfinite(float(data.sum())) and not np.all(np.isfinite(data)):
-        raise ValueError("Y must be finite; it contains NaN or infinite entries: remove them")
     if not (mu > 0.0 and math.isfinite(mu)):
         raise ValueError(f"mu must be a positive finite number; got {mu!r}")
     return Problem(Sphere(data.shape[0]), DictionaryCost(data, float(mu)))

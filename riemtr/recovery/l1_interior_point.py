@@ -73,6 +73,8 @@ def minimize_l1(columns: Columns, offset: np.ndarray, start: np.ndarray) -> Regr
 def _best_vertex(columns: Columns, offset: np.ndarray, start: np.ndarray) -> Regression:
     """Follow the interior point until a vertex proves exact; else return the best pair seen."""
     iteration, x, t = 0, start, np.zeros(len(offset))
+    if not np.any(offset + columns.dot(start)):  # nothing left to minimize, nor a scale to do it by
+        return Regression(x, t, True, 0)
     for iteration, x, t, gap in _iterates(columns, offset, start):
         if gap > _TRY_VERTEX:
             continue

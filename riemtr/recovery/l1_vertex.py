@@ -96,8 +96,8 @@ def judge(columns: Columns, offset: np.ndarray, x: np.ndarray, t: np.ndarray) ->
     gap = (objective - float(offset @ t)) / max(objective, 1e-3 * terms)  # terms carry rounding
     allowed = _BALANCED * columns.longest_row * np.sqrt(columns.count)
     balanced = np.max(np.abs(columns.combine(t)), initial=0.0) <= allowed
-    exact = outside <= _OUTSIDE and abs(gap) <= _EXACT and balanced
-    return Vertex(x, t, abs(gap) if outside <= _OUTSIDE else np.inf, bool(exact))
+    feasible = bool(outside <= _OUTSIDE and balanced)
+    return Vertex(x, t, abs(gap) if feasible else np.inf, feasible and abs(gap) <= _EXACT)
 
 
 def _square(

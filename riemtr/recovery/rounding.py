@@ -95,7 +95,10 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
     # q = levels * (r + N x), with r and N in the balanced coordinates
     unit, stretch = _unit(levels * unit)
     basis = levels[:, None] * _complement(unit)
-    columns = Columns(data, scale, basis, noise=_noise(whole, levels))
+    rounding = _rounding(whole, levels)
+    # balancing multiplies the rounding of r by up to max(levels), and r itself by stretch
+    noise = rounding * max(float(levels.max()) / stretch, 1.0)
+    columns = Columns(data, scale, basis, noise)
     offset = whole.dot(levels * unit)
     if columns.rows == 0:  # n = 1: the constraint alone determines q
         solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns, offset)
@@ -104,20 +107,22 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
     x, dual = solved.solution.x, solved.solution.dual
     q = levels * unit + basis @ x
     objective = float(np.abs(whole.dot(q)).sum())
+    if objective <= rounding * np.sqrt(columns.count) * np.hypot(1.0, np.linalg.norm(x)):
+        gap = 0.0  # zero to rounding, and nothing is below zero
+    else:
+        gap = _relative_gap(solved, columns, offset, objective)
     return Rounding(
         direction=_unit(q)[0],
         solution=q / stretch / length,
         objective=objective / scale / stretch / length,
-        duality_gap=_relative_gap(solved, columns, offset, q, objective),
+        duality_gap=gap,
         dual=dual,
         iterations=solved.solution.iterations,
         method=method,
     )
 
 
-def _relative_gap(
-    solved: Folded, columns: Columns, offset: np.ndarray, q: np.ndarray, objective: float
-) -> float:
+def _relative_gap(solved: Folded, columns: Columns, offset: np.ndarray, objective: float) -> float:
     """Return (objective - proven bound) / objective.
 
     For every feasible q' = r + N x', |q'Y|_1 >= <t, Y'q'> = <b, t> + <e, x'>, with e = N'Y t the
@@ -125,33 +130,29 @@ def _relative_gap(
     <e, x'> = <d, Y_K'q' - b_K> >= -|d|_inf objective - <d, b_K>.
     """
     dual = solved.solution.dual
-    rounding = 4.0 * np.finfo(float).eps * np.sqrt(len(q)) * np.linalg.norm(q)
-    at_most = columns.count * np.sqrt(len(q))  # the lengths' sum, as no entry exceeds 1
-    if objective <= rounding * at_most and objective <= rounding * float(columns.lengths.sum()):
-        return 0.0  # zero to rounding, and nothing is below zero
     error = columns.combine(dual)
-    spread, shift = _spread(solved.kept, solved.kept_offset, error)
-    if np.isinf(spread) and solved.kept is not columns:
-        spread, shift = _spread(columns, offset, error)
-    if np.isinf(spread):  # what leaves the range of all columns is zero but for rounding
-        spread, shift = 0.0, 0.0
+    size = float(np.linalg.norm(error))
+    spread, shift, outside = _spread(solved.kept, solved.kept_offset, error)
+    if outside > 0.01 * size and solved.kept is not columns:
+        spread, shift, outside = _spread(columns, offset, error)
+    if outside > max(0.01 * size, columns.noise * np.sqrt(columns.count)):
+        return 1.0  # this dual proves nothing but that no objective is below zero
     bound = float(offset @ dual) - shift - spread * objective
-    return max(objective - bound, 0.0) / objective
+    return min(max(objective - bound, 0.0) / objective, 1.0)
 
 
-def _spread(columns: Columns, offset: np.ndarray, error: np.ndarray) -> tuple[float, float]:
-    """Return |d|_inf and <d, b> for the shortest d with C d = error; infinite where none is."""
+def _spread(columns: Columns, offset: np.ndarray, error: np.ndarray) -> tuple[float, float, float]:
+    """Return |d|_inf, <d, b> and |C d - error| for the shortest d that makes the last least."""
     if not np.any(error):  # as where there are no rows
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     better, change = columns.well_conditioned()
     if change is None:
         weights = np.linalg.solve(better.total, error)
     else:
         weights = change.T @ error
     d = better.dot(weights)
-    if np.linalg.norm(columns.combine(d) - error) > 0.01 * np.linalg.norm(error):
-        return np.inf, 0.0
-    return float(np.max(np.abs(d))), float(offset @ d)
+    outside = float(np.linalg.norm(columns.combine(d) - error))
+    return float(np.max(np.abs(d))), float(offset @ d), outside
 
 
 def _highs(columns: Columns, offset: np.ndarray) -> Folded:
@@ -186,8 +187,8 @@ def _row_levels(whole: Columns) -> np.ndarray:
     return np.ldexp(1.0, -exponents)
 
 
-def _noise(whole: Columns, levels: np.ndarray) -> float:
-    """What rounding leaves of singular values that are zero, in the balanced coordinates."""
+def _rounding(whole: Columns, levels: np.ndarray) -> float:
+    """What rounding leaves of singular values of the balanced Y that are zero."""
     size = float(np.linalg.norm(levels * whole.row_lengths))
     return 10.0 * np.finfo(float).eps * np.sqrt(len(levels)) * size
 

@@ -94,14 +94,16 @@ class LiveTable:
             ended = str(step.ended) if iteration.accepted else f"{step.ended}, rejected"
             if iteration.escaped:
                 ended = "[bold red]left a saddle point[/]"
-        self._rows.append((
-            str(iteration.number),
-            f"{iteration.cost:.10g}",
-            f"{iteration.gradient_norm:.2e}",
-            f"{iteration.radius:.2g}",
-            "" if step is None else f"{iteration.ratio:.2f}",
-            ended,
-        ))
+        self._rows.append(
+            (
+                str(iteration.number),
+                f"{iteration.cost:.10g}",
+                f"{iteration.gradient_norm:.2e}",
+                f"{iteration.radius:.2g}",
+                "" if step is None else f"{iteration.ratio:.2f}",
+                ended,
+            )
+        )
         self._live.update(self._table())
 
     def _table(self) -> Any:

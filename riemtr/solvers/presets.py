@@ -11,7 +11,7 @@ from riemtr.solvers.trust_region import TrustRegion, continuation
 from riemtr.subproblem import ExactSubproblem, HybridSubproblem
 
 
-def ExactTRM(  # noqa: N802 - a constructor
+def ExactTRM(
     radius: float = 0.1,
     *,
     tolerance: float | None = None,
@@ -51,7 +51,7 @@ def ExactTRM(  # noqa: N802 - a constructor
     )
 
 
-def PracticalTRM(  # noqa: N802 - a constructor
+def PracticalTRM(
     *,
     tolerance: float | None = None,
     curvature_tolerance: float | None = None,

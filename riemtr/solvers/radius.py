@@ -64,7 +64,7 @@ class AdaptiveRadius:
     Parameters
     ----------
     start : float or None
-        First radius; an eighth of the largest if None.
+        First radius; a fifth of the largest if None.
     largest : float or None
         Upper limit; the manifold's typical distance if None.
     poor, good : float
@@ -78,7 +78,7 @@ class AdaptiveRadius:
     largest: float | None = None
     poor: float = 0.25
     good: float = 0.75
-    shrink: float = 0.25
+    shrink: float = 0.5
     grow: float = 2.0
     adapts = True
 
@@ -95,7 +95,7 @@ class AdaptiveRadius:
     def initial(self, problem: Problem) -> float:
         """Return the radius of the first step."""
         limit = self.limit(problem)
-        return limit / 8.0 if self.start is None else min(self.start, limit)
+        return limit / 5.0 if self.start is None else min(self.start, limit)
 
     def limit(self, problem: Problem) -> float:
         """Return the largest radius."""
@@ -103,7 +103,7 @@ class AdaptiveRadius:
 
     def update(self, radius: float, verdict: Verdict, step: Step) -> float:
         """Return the radius after a step was judged, before the limit."""
-        if not verdict.ratio >= self.poor:
+        if not (verdict.accepted and verdict.ratio >= self.poor):
             return self.shrink * min(radius, step.norm)
         if verdict.ratio > self.good and step.on_boundary:
             return self.grow * radius

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from riemtr.problem import Counts
-from riemtr.solvers.certificate import Certificate
+from riemtr.problem import Counts, Evaluation
+from riemtr.solvers.certificate import Certificate, Tolerances, certify_evaluation
 from riemtr.solvers.status import Reason, Status
 
 
@@ -33,10 +34,12 @@ class Result:
         Oracle calls of the run.
     history : dict of ndarray
         A table with one row per iteration, the start included.
-    certificate : Certificate
-        What is known of the point to second order.
     solver : str
         The solver with its settings.
+    evaluation : Evaluation
+        The problem at the point.
+    tolerances : Tolerances
+        What the certificate is measured with.
     """
 
     point: Any
@@ -47,8 +50,18 @@ class Result:
     reason: Reason
     counts: Counts
     history: dict[str, np.ndarray] = field(repr=False)
-    certificate: Certificate
     solver: str
+    evaluation: Evaluation = field(repr=False)
+    tolerances: Tolerances = field(repr=False)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is known of the point to second order.
+
+        Computed when first asked for, from what the run already knows where that suffices; not
+        counted in :attr:`counts`.
+        """
+        return certify_evaluation(self.evaluation, self.tolerances)
 
     @property
     def status(self) -> Status:

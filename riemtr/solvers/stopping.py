@@ -74,6 +74,8 @@ class SecondOrder(StoppingCriterion):
         """Return convergence, or that the curvature cannot be decided."""
         if not iteration.gradient_norm <= self.tolerance:
             return None
+        if iteration.here.is_positive_to(self.curvature_tolerance):
+            return Reason(Status.CONVERGED)
         curvature = iteration.here.curvature(self.curvature_tolerance)
         if curvature.lower_bound >= -self.curvature_tolerance:
             return Reason(Status.CONVERGED)

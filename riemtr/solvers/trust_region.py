@@ -21,7 +21,7 @@ from riemtr.manifolds import random_point, retraction, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
 from riemtr.problem.points import check_point
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
-from riemtr.solvers.certificate import Tolerances, certify_evaluation, default_tolerances
+from riemtr.solvers.certificate import Tolerances, default_tolerances
 from riemtr.solvers.iteration import Iteration, history_row, history_table
 from riemtr.solvers.radius import AdaptiveRadius, RadiusPolicy
 from riemtr.solvers.result import Result
@@ -222,9 +222,7 @@ class _Run:
             step = self.step = solver.subproblem.solve(here, radius, self.step)
             if not step.norm > 0.0:
                 return Reason(Status.STALLED, "the model has no descent left")
-            there = problem.at(
-                solver.move(problem.manifold, here.point, step.vector), self.counts
-            )
+            there = problem.at(solver.move(problem.manifold, here.point, step.vector), self.counts)
             noise = here.precision * max(abs(here.cost), scale)
             verdict = solver.acceptance.judge(here, there, step, noise)
             accepted = verdict.accepted and math.isfinite(there.gradient_norm)
@@ -283,9 +281,7 @@ class _Run:
                         reason = Reason(Status.STOPPED, "by an observer")
         return reason
 
-    def _no_progress(
-        self, progress: _Progress, radius: float, smallest: float
-    ) -> Reason | None:
+    def _no_progress(self, progress: _Progress, radius: float, smallest: float) -> Reason | None:
         if progress.idle >= _PATIENCE:
             cycling = not self.solver.radius.adapts
             return Reason(
@@ -297,7 +293,7 @@ class _Run:
         return None
 
     def result(self, problem: Problem, reason: Reason) -> Result:
-        """Assemble the result; the certificate is neither timed nor counted."""
+        """Assemble the result."""
         seconds, counts = self.watch.seconds, self.counts.snapshot()
         best = self.best
         if best.problem is not problem:  # interrupted while warming up
@@ -311,8 +307,9 @@ class _Run:
             reason=reason,
             counts=counts,
             history=history_table(self.rows),
-            certificate=certify_evaluation(best, self.tolerances),
             solver=repr(self.solver),
+            evaluation=best,
+            tolerances=self.tolerances,
         )
 
 

@@ -52,7 +52,7 @@ def solve_subproblem(
     >>> solution.on_boundary, solution.hard_case, solution.kkt_residual < 1e-10
     (True, False, True)
     >>> solution.vector.round(4)
-    array([-0.9669, -0.2552])
+    array([-0.9688, -0.248 ])
     """
     try:
         solve = _METHODS[method]

@@ -119,39 +119,40 @@ def conjugate_gradients(
     -------
     vector, image, on_boundary, ended
     """
-    vector = here.manifold.zero_vector(here.point)
-    image = vector
+    inner = here.inner
+    vector = image = here.manifold.zero_vector(here.point)
     residual = here.gradient
     corrected = precondition(residual)
     direction = -corrected
-    squared = here.inner(residual, corrected)
+    squared = inner(residual, corrected)
     if squared <= 0.0:
         return vector, image, False, Ended.INTERIOR
-    length = 0.0  # |vector|^2
+    length = overlap = 0.0  # |vector|^2 and <vector, direction>
+    room = radius * radius
     for count in range(limit):
         if count == len(images):
             images.append(here.hessian(direction))
         product = images[count]
-        curvature = here.inner(direction, product)
+        curvature = inner(direction, product)
         alpha = squared / curvature if curvature > 0.0 else math.inf
-        overlap = here.inner(vector, direction)
-        size = here.inner(direction, direction)
-        if not math.isfinite(alpha) or length + alpha * (2 * overlap + alpha * size) >= radius**2:
-            tau = _to_boundary(radius**2 - length, overlap, size)
+        size = inner(direction, direction)
+        if not math.isfinite(alpha) or length + alpha * (2.0 * overlap + alpha * size) >= room:
+            tau = _to_boundary(room - length, overlap, size)
             ended = Ended.BOUNDARY if curvature > 0.0 else Ended.NEGATIVE_CURVATURE
             return vector + tau * direction, image + tau * product, True, ended
         vector = vector + alpha * direction
         image = image + alpha * product
-        length = here.inner(vector, vector)
         residual = residual + alpha * product
         if here.norm(residual) <= target:
             return vector, image, False, Ended.INTERIOR
         corrected = precondition(residual)
-        before, squared = squared, here.inner(residual, corrected)
+        before, squared = squared, inner(residual, corrected)
         if squared <= 0.0:
             return vector, image, False, Ended.INTERIOR
         # Rounding must not pile up outside the tangent space, where the model means nothing.
         direction = here.tangent((squared / before) * direction - corrected)
+        length = inner(vector, vector)
+        overlap = inner(vector, direction)
     return vector, image, False, Ended.PRODUCT_LIMIT
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riemtr.recovery import l1_folding
+from riemtr.recovery import l1_folding, rounding
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_interior_point import minimize_l1
 from riemtr.recovery.rounding import Rounding, round_direction
@@ -266,6 +268,35 @@ def test_the_band_may_start_at_any_width(width: int, monkeypatch: pytest.MonkeyP
     assert_optimal(round_direction(Y, r), Y, r)
     far = np.random.default_rng(1).standard_normal(10)
     assert_optimal(round_direction(Y, far), Y, far)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_residuals_that_vanish_at_the_start_but_not_at_the_optimum(seed: int) -> None:
+    """Columns without a sign at r fold into nothing: they must not be forgotten."""
+    rng = np.random.default_rng(seed)
+    Y = rng.standard_normal((6, 800)) * (rng.random((6, 800)) < 0.3)
+    Y[0] += 0.5 * np.sign(Y[0]) + 0.4 * Y[1]
+    r = np.eye(6)[0]
+    assert np.sum(r @ Y == 0) > 300
+    assert_optimal(round_direction(Y, r), Y, r)
+
+
+@pytest.mark.parametrize("damage", ["infeasible", "suboptimal"])
+def test_a_wrong_dual_certifies_nothing(damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    Y, r = rng.standard_normal((5, 50)), rng.standard_normal(5)
+
+    def damaged(columns: Columns, offset: np.ndarray) -> l1_folding.Folded:
+        good = l1_folding.minimize_folded(columns, offset)
+        dual = 0.9 * good.solution.dual
+        if damage == "infeasible":
+            dual = np.sign(offset)  # its objective exceeds the optimum, were it feasible
+        return replace(good, solution=replace(good.solution, dual=dual))
+
+    monkeypatch.setitem(rounding._METHODS, "interior-point", damaged)
+    found = round_direction(Y, r)
+    assert not found.certified
+    assert found.duality_gap > 0.05
 
 
 def test_badly_conditioned_data() -> None:

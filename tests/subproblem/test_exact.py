@@ -317,5 +317,5 @@ def test_the_same_input_gives_the_same_bits():
 
 
 def test_large():
-    hessian, gradient = draw(np.random.default_rng(9), "indefinite", "nearly hard", 400)
+    hessian, gradient = draw(np.random.default_rng(9), "indefinite", "nearly hard", 200)
     check_optimal(hessian, gradient, 3.0, solve_exact_dense(hessian, gradient, 3.0))

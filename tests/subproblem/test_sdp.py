@@ -9,7 +9,7 @@ import pytest
 
 from riemtr.errors import MissingExtraError
 from riemtr.subproblem.exact import solve_exact_dense
-from riemtr.subproblem.sdp import solve_lifted
+from riemtr.subproblem.sdp import _candidates, solve_lifted
 
 clarabel = pytest.importorskip("clarabel")
 
@@ -101,3 +101,10 @@ def test_without_the_extra_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
     with pytest.raises(MissingExtraError, match=r"riemtr\[sdp\]"):
         solve_lifted(np.eye(2), np.ones(2), 1.0)
+
+
+def test_extraction_divides_by_the_last_entry():
+    lifted = np.array([0.6, -1.1, 0.2, 1.0])
+    vector, combined = _candidates(np.outer(lifted, lifted), radius=2.0)[0]
+    np.testing.assert_allclose(vector, lifted[:-1], rtol=1e-12)
+    assert not combined
