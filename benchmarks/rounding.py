@@ -112,8 +112,8 @@ def report(name: str, pairs: list[Pair]) -> None:
     certified = sum(pair.ours.certified for pair in pairs)
     iterations = statistics.median(pair.ours.iterations for pair in pairs)
     print(
-        f"{name:34}{1e3 * ours:9.1f}{1e3 * highs:11.0f}{ratio:8.0f}x{apart:11.1e}{gap:11.1e}"
-        f"{highs_gap:11.1e}{certified:6}/{len(pairs)}{iterations:7.0f}"
+        f"{name:37}{1e3 * ours:9.1f}{1e3 * highs:11.0f}{ratio:8.0f}x{apart:11.1e}{gap:11.1e}"
+        f"{highs_gap:11.1e}{f'{certified}/{len(pairs)}':>11}{iterations:6.0f}"
     )
 
 
@@ -134,8 +134,8 @@ def main() -> None:
         "medians"
     )
     print(
-        f"{'data':34}{'ours ms':>9}{'HiGHS ms':>11}{'ratio':>9}{'optima':>11}{'our gap':>11}"
-        f"{'its gap':>11}{'certified':>9}{'iter':>6}"
+        f"{'data':37}{'ours ms':>9}{'HiGHS ms':>11}{'ratio':>9}{'optima':>11}{'our gap':>11}"
+        f"{'its gap':>11}{'certified':>11}{'iter':>6}"
     )
     patches = image_patches()
     minimizers = [local_minimizer(patches, 1e-2, rng) for _ in range(count)]

@@ -108,13 +108,18 @@ def retraction(manifold: Any, point: Any, vector: Any) -> Any:
 
 
 def exponential(manifold: Any, point: Any, vector: Any) -> Any:
-    """Move by the exponential map where the manifold has one, else by its retraction."""
+    """Move by the exponential map where the manifold has one, else by its retraction.
+
+    The closed forms on matrix manifolds amplify what rounding leaves of a point outside the
+    manifold, by a factor in every step; retracting the zero vector puts the point back.
+    """
     if isinstance(manifold, RetrAsExpMixin):
         return manifold.retraction(point, vector)
     try:
-        return manifold.exp(point, vector)
+        moved = manifold.exp(point, vector)
     except NotImplementedError:
         return manifold.retraction(point, vector)
+    return manifold.retraction(moved, manifold.zero_vector(moved))
 
 
 def typical_distance(manifold: Any) -> float:

@@ -185,11 +185,8 @@ class Evaluation:
         self.counts.hessian_matrices += 1
         ambient = self._local.hessian_matrix()
         if isinstance(self.manifold, Sphere):
-            return self.manifold.riemannian_hessian_matrix(
-                self.basis,
-                self._raw_gradient,
-                ambient,  # type: ignore[arg-type]
-            )
+            basis = self.manifold.tangent_basis(self.point)
+            return self.manifold.riemannian_hessian_matrix(basis, self._raw_gradient, ambient)
         return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
 
     def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:

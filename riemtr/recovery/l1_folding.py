@@ -19,6 +19,7 @@ from riemtr.recovery.l1_vertex import vertex_where
 
 _BAND = 6  # first band, in columns per unknown: on image patches it held every uncertain sign
 _GROWTH = 4
+_GATHERED = 2**22  # entries (32 MB) up to which a band is copied; beyond, all is solved in place
 _REPAIRS = 3  # bands mended this often are chosen anew, and wider
 _ZERO = 1e-11  # residual over |column| |x| that counts as vanishing
 
@@ -46,7 +47,7 @@ def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
     x, residual, objective = np.zeros(columns.rows), offset, float(np.abs(offset).sum())
     width, repairs, iterations = _BAND * (columns.rows + 1), 0, 0
     band = None
-    while 2 * width < columns.count:
+    while 2 * width < columns.count and width * columns.rows <= _GATHERED:
         if band is None:
             band = _smallest(residual, lengths, width)
         signs = np.sign(residual)

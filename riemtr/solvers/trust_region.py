@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def continuation(problem: Problem) -> Iterable[tuple[Problem, float]]:
     return problem.easier()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrustRegion:
     """A Riemannian trust-region method, built from parts.
 
@@ -105,6 +105,15 @@ class TrustRegion:
             raise ValueError(f"max_iterations must be at least 0; got {self.max_iterations!r}")
         if not self.max_seconds >= 0.0:
             raise ValueError(f"max_seconds must be at least 0; got {self.max_seconds!r}")
+
+    def __repr__(self) -> str:
+        plain = TrustRegion()
+        shown = []
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value != getattr(plain, option.name):
+                shown.append(f"{option.name}={getattr(value, '__name__', repr(value))}")
+        return f"TrustRegion({', '.join(shown)})"
 
     def solve(
         self,

@@ -10,7 +10,7 @@ three products make a Newton step. When that no longer works, the matrix is form
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ class HybridSubproblem:
         if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
         settled = factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR)
-        kept = replace(memory, dense=memory.dense or settled, factor=factor)
+        kept = _Memory(here, memory.target, memory.dense or settled, factor, memory.images)
         return make_step(here, vector, image, on_boundary, ended, memory=kept)
 
 

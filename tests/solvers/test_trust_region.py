@@ -1,0 +1,425 @@
+"""The loop: optima from any start, statuses, counters, determinism."""
+
+from __future__ import annotations
+
+import math
+import signal
+
+import numpy as np
+import pytest
+from pymanopt.manifolds import Euclidean, Grassmann
+
+import riemtr
+from riemtr.errors import NonFiniteCostError
+from riemtr.solvers import (
+    AdaptiveRadius,
+    AlwaysAccept,
+    CostBelow,
+    FixedRadius,
+    GradientNorm,
+    MaxIterations,
+    MaxProducts,
+    RatioTest,
+    Status,
+)
+
+PARTS = {
+    "exact": riemtr.ExactSubproblem(),
+    "near-exact": riemtr.NearExactSubproblem(),
+    "tcg": riemtr.TruncatedCG(),
+    "hybrid": riemtr.HybridSubproblem(),
+}
+
+
+def log_cosh_identity(n: int = 4, mu: float = 0.1) -> riemtr.Problem:
+    """The log-cosh cost with Y = I: its critical points have entries of equal magnitude."""
+    return riemtr.dictionary_problem(np.eye(n), mu)
+
+
+@pytest.mark.parametrize("solver", [riemtr.ExactTRM(0.3), riemtr.PracticalTRM()], ids=str)
+@pytest.mark.parametrize("n", [2, 3, 10, 40])
+def test_leaves_every_eigenvector_for_the_smallest(solver, n):
+    case = riemtr.problems.build("rayleigh", rng=n, n=n)
+    vectors = case.truth.details["eigenvectors"]
+    for column in range(1, n):
+        result = solver.solve(case.problem, vectors[:, column])
+        assert result.status is Status.CONVERGED
+        assert result.certificate.verdict == "minimizer"
+        assert result.cost == pytest.approx(case.truth.cost, abs=1e-10)
+        assert result.history["escaped"].any()
+
+
+@pytest.mark.parametrize("solver", [riemtr.ExactTRM(0.05), riemtr.PracticalTRM()], ids=str)
+def test_leaves_exact_saddles_of_the_log_cosh_cost(solver):
+    problem = log_cosh_identity()
+    for support in (2, 3, 4):
+        saddle = np.zeros(4)
+        saddle[:support] = 1 / math.sqrt(support)
+        assert riemtr.certify(problem, saddle).verdict in ("saddle", "maximizer")
+        result = solver.solve(problem, saddle)
+        assert result.certificate.verdict == "minimizer"
+        assert result.cost < problem.at(saddle).cost
+
+
+@pytest.mark.parametrize("name", sorted(set(riemtr.problems.available()) - {"distance-to-pole"}))
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_every_subproblem_solves_every_problem(name, part):
+    small = {"dictionary-learning": {"n": 6, "p": 2000}, "rayleigh": {"n": 12}}
+    case = riemtr.problems.build(name, rng=1, **small.get(name, {}))
+    solver = riemtr.TrustRegion(subproblem=PARTS[part])
+    result = solver.solve(case.problem, case.start)
+    assert result.converged, result
+    assert result.certificate.verdict == "minimizer"
+    if case.truth.cost is not None:
+        assert result.cost == pytest.approx(case.truth.cost, abs=1e-9)
+    assert case.truth.distance(result.point) < (1e-2 if name == "dictionary-learning" else 1e-4)
+
+
+@pytest.mark.parametrize("solver", [riemtr.ExactTRM(0.05), riemtr.PracticalTRM()], ids=str)
+@pytest.mark.parametrize("name", sorted(set(riemtr.problems.available()) - {"distance-to-pole"}))
+def test_both_methods_solve_every_problem(name, solver):
+    small = {
+        "dictionary-learning": {"n": 6, "p": 2000, "mu": 0.1},
+        "low-rank": {"m": 4, "n": 3, "rank": 1},
+        "rayleigh": {"n": 12},
+    }
+    case = riemtr.problems.build(name, rng=2, **small.get(name, {}))
+    result = solver.solve(case.problem, case.start)
+    assert result.converged, result
+    assert result.certificate.verdict == "minimizer"
+    if case.truth.cost is not None:
+        assert result.cost == pytest.approx(case.truth.cost, abs=1e-8)
+
+
+class Counting:
+    """A cost with at(point) that counts how often each point is asked for what."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.values = 0
+        self.gradients = 0
+
+    def at(self, point):
+        owner = self
+
+        class Point:
+            @property
+            def value(self):
+                owner.values += 1
+                return float(point @ owner.matrix @ point)
+
+            @property
+            def gradient(self):
+                owner.gradients += 1
+                return 2 * owner.matrix @ point
+
+            def hessian(self, vector):
+                return 2 * owner.matrix @ vector
+
+        return Point()
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_one_cost_and_one_gradient_per_visited_point(part):
+    rng = np.random.default_rng(3)
+    matrix = rng.standard_normal((15, 15))
+    cost = Counting(matrix + matrix.T)
+    problem = riemtr.Problem(riemtr.Sphere(15), cost)
+    visited = []
+
+    def remember(iteration):
+        visited.append(iteration.number)
+
+    result = riemtr.TrustRegion(subproblem=PARTS[part]).solve(problem, rng=0, observers=[remember])
+    points = result.iterations + 1  # the start, and one trial point an iteration
+    assert cost.values == result.counts.costs <= points
+    assert cost.gradients == result.counts.gradients <= points
+    assert visited == list(range(points))
+    result.certificate.direction  # noqa: B018 - asking later must not change the counts
+    assert cost.values == result.counts.costs
+    assert cost.gradients == result.counts.gradients
+
+
+def test_rejected_steps_reuse_hessian_products():
+    # A wildly nonquadratic cost, so that long steps are rejected.
+    def cost(x):
+        return float(np.sum(np.cos(40 * x)))
+
+    problem = riemtr.Problem(
+        Euclidean(6),
+        cost,
+        euclidean_gradient=lambda x: -40 * np.sin(40 * x),
+        euclidean_hessian=lambda x, v: -1600 * np.cos(40 * x) * v,
+    )
+    start = np.full(6, 0.07)
+    result = riemtr.TrustRegion(subproblem=riemtr.TruncatedCG()).solve(problem, start)
+    history = result.history
+    rejected = np.flatnonzero(~history["accepted"])
+    assert len(rejected) > 0
+    for row in rejected:
+        after = row + 1
+        used = history["hessian_products"][after] - history["hessian_products"][row]
+        if history["step_norm"][after] < history["step_norm"][row]:
+            assert used == 0
+    assert result.converged
+
+
+def test_same_seed_same_result_bit_for_bit():
+    case = riemtr.problems.build("dictionary-learning", rng=0, n=8, p=1500)
+    for solver in (riemtr.PracticalTRM(), riemtr.ExactTRM(0.02)):
+        first, second = (solver.solve(case.problem, rng=5) for _ in range(2))
+        np.testing.assert_array_equal(first.point, second.point)
+        for column in set(first.history) - {"seconds"}:
+            np.testing.assert_array_equal(first.history[column], second.history[column])
+
+
+def test_fixed_radius_too_large_is_reported_with_the_remedy():
+    case = riemtr.problems.build("dictionary-learning", rng=0, n=10, p=2000)
+    result = riemtr.ExactTRM(radius=0.5).solve(case.problem, case.start)
+    assert result.status is Status.CYCLING
+    assert "smaller radius" in str(result.status)
+    assert not result.converged
+    assert result.cost == result.history["cost"].min()
+
+
+def test_nonfinite_start_is_an_error_that_says_so():
+    problem = riemtr.Problem(
+        Euclidean(2), lambda x: math.nan, euclidean_gradient=lambda x: x
+    )
+    with pytest.raises(NonFiniteCostError, match="start is nan"):
+        riemtr.PracticalTRM().solve(problem, np.zeros(2))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    "solver",
+    [riemtr.PracticalTRM(), riemtr.ExactTRM(1.0)],
+    ids=["practical", "exact"],
+)
+def test_nonfinite_cost_on_the_way_shrinks_the_radius(bad, solver):
+    # Finite only close to the solution side of the start: long steps land outside.
+    def cost(x):
+        return float(x @ x) if x[0] > -0.5 else bad
+
+    # The Hessian is understated, so that the first steps overshoot.
+    problem = riemtr.Problem(
+        Euclidean(2),
+        cost,
+        euclidean_gradient=lambda x: 2 * x,
+        euclidean_hessian=lambda x, v: 0.5 * v,
+    )
+    result = solver.solve(problem, np.array([0.4, 0.0]))
+    assert (~result.history["accepted"]).any()
+    assert np.all(np.diff(result.history["radius"][~result.history["accepted"]]) <= 0)
+    assert math.isfinite(result.cost)
+
+
+def test_float32_in_float32_out():
+    case = riemtr.problems.build("dictionary-learning", rng=0, n=8, p=3000)
+    data = case.problem.cost.data.astype(np.float32)
+    problem = riemtr.dictionary_problem(data)
+    for solver in (riemtr.PracticalTRM(), riemtr.ExactTRM(0.01)):
+        result = solver.solve(problem, case.start.astype(np.float32))
+        assert result.point.dtype == np.float32
+        assert result.converged, result
+        assert result.certificate.verdict == "minimizer"
+        assert case.truth.distance(result.point.astype(float)) < 1e-2
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
+def test_cost_of_any_scale(scale):
+    case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    matrix = scale * case.truth.details["matrix"]
+    problem = riemtr.Problem(
+        riemtr.Sphere(10),
+        lambda x: float(x @ matrix @ x),
+        euclidean_gradient=lambda x: 2 * matrix @ x,
+        euclidean_hessian=lambda x, v: 2 * matrix @ v,
+    )
+    solver = riemtr.PracticalTRM(tolerance=1e-8 * scale, curvature_tolerance=1e-6 * scale)
+    result = solver.solve(problem, case.start)
+    assert result.converged
+    assert case.truth.distance(result.point) < 1e-6
+
+
+def test_dimension_zero_and_one():
+    for n in (1, 2):
+        problem = riemtr.dictionary_problem(np.random.default_rng(0).standard_normal((n, 50)))
+        for solver in (riemtr.PracticalTRM(), riemtr.ExactTRM(0.01)):
+            result = solver.solve(problem, rng=0)
+            assert result.converged
+            assert result.certificate.verdict == "minimizer"
+    assert result.certificate.direction is not None
+
+
+def test_constant_cost_is_a_flat_minimizer():
+    problem = riemtr.Problem(
+        riemtr.Sphere(4),
+        lambda x: 3.0,
+        euclidean_gradient=lambda x: 0 * x,
+        euclidean_hessian=lambda x, v: 0 * v,
+    )
+    result = riemtr.PracticalTRM().solve(problem, rng=0)
+    assert result.converged
+    assert result.iterations == 0
+    assert result.certificate.verdict == "minimizer"
+    assert not result.certificate.strict
+
+
+def test_tolerance_below_rounding_stalls_rather_than_running_on():
+    case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    result = riemtr.PracticalTRM(tolerance=0.0).solve(case.problem, case.start)
+    assert result.status is Status.STALLED
+    assert result.cost == pytest.approx(case.truth.cost, abs=1e-14)
+
+
+def test_interrupt_returns_the_best_point_so_far():
+    case = riemtr.problems.build("rayleigh", rng=0, n=30)
+
+    def interrupt(iteration):
+        if iteration.number == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    result = riemtr.PracticalTRM().solve(case.problem, rng=0, observers=[interrupt])
+    assert result.status is Status.INTERRUPTED
+    assert result.iterations == 3
+    assert result.cost == result.history["cost"].min()
+
+
+def test_interrupt_while_warming_up_is_judged_by_the_real_problem():
+    case = riemtr.problems.build("dictionary-learning", rng=0, n=6, p=500)
+
+    def interrupt(iteration):
+        if iteration.number == 1:
+            raise KeyboardInterrupt
+
+    result = riemtr.PracticalTRM().solve(case.problem, rng=0, observers=[interrupt])
+    assert result.status is Status.INTERRUPTED
+    assert result.cost == pytest.approx(case.problem.at(result.point).cost)
+
+
+def test_limits_and_criteria_end_a_run():
+    case = riemtr.problems.build("rayleigh", rng=0, n=50)
+    solver = riemtr.PracticalTRM()
+    assert solver.solve(case.problem, rng=0, stop=MaxIterations(2)).iterations == 2
+    assert riemtr.PracticalTRM(max_iterations=3).solve(case.problem, rng=0).status is (
+        Status.MAX_ITERATIONS
+    )
+    assert riemtr.PracticalTRM(max_seconds=0.0).solve(case.problem, rng=0).status is (
+        Status.MAX_SECONDS
+    )
+    loose = solver.solve(case.problem, rng=0, stop=GradientNorm(0.1))
+    assert loose.status is Status.FIRST_ORDER
+    assert 1e-6 < loose.gradient_norm <= 0.1
+    assert loose.certificate.verdict == "not-critical"
+    low = solver.solve(case.problem, rng=0, stop=CostBelow(-0.1))
+    assert low.status is Status.STOPPED
+    assert low.cost <= -0.1
+    few = solver.solve(case.problem, rng=0, stop=MaxProducts(5))
+    assert few.status is Status.STOPPED
+    both = solver.solve(case.problem, rng=0, stop=GradientNorm(0.5) & MaxIterations(4))
+    assert both.iterations >= 4
+
+
+def test_max_iterations_holds_over_all_stages():
+    case = riemtr.problems.build("dictionary-learning", rng=0, n=10, p=2000)
+    result = riemtr.PracticalTRM(max_iterations=3).solve(case.problem, rng=0)
+    assert result.iterations == 3
+    assert result.status is Status.MAX_ITERATIONS
+    assert result.cost == pytest.approx(case.problem.at(result.point).cost)
+
+
+def test_history_is_a_table():
+    case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    result = riemtr.ExactTRM(0.2).solve(case.problem, rng=0)
+    assert {len(column) for column in result.history.values()} == {result.iterations + 1}
+    assert result.history["cost"][-1] == result.cost
+    assert np.all(np.diff(result.history["seconds"]) >= 0)
+    assert result.history["hessian_products"][-1] <= result.counts.hessian_products
+
+
+def test_a_step_is_at_most_the_radius_long():
+    case = riemtr.problems.build("invariant-subspace", rng=0)
+    for part in PARTS.values():
+        history = riemtr.TrustRegion(subproblem=part).solve(case.problem, case.start).history
+        assert np.all(history["step_norm"][1:] <= history["radius"][:-1] * (1 + 1e-9))
+
+
+def test_quadratic_convergence_of_the_last_exact_steps():
+    case = riemtr.problems.build("rayleigh", rng=4, n=20)
+    norms = riemtr.ExactTRM(0.3, tolerance=1e-12).solve(case.problem, case.start).history[
+        "gradient_norm"
+    ]
+    last = norms[norms > 1e-13][-3:]
+    assert last[2] <= 10 * last[1] ** 2
+
+
+def test_pymanopt_problem_in_place_of_a_problem():
+    import autograd.numpy as anp
+    import pymanopt
+
+    manifold = Grassmann(6, 2)
+    matrix = np.diag(np.arange(6.0))
+
+    @pymanopt.function.autograd(manifold)
+    def cost(x):
+        return anp.trace(x.T @ matrix @ x)
+
+    problem = pymanopt.Problem(manifold, cost)
+    result = riemtr.PracticalTRM().solve(problem, rng=0)
+    assert result.cost == pytest.approx(1.0)
+    assert riemtr.certify(problem, result.point).verdict == "minimizer"
+    with pytest.raises(TypeError, match=r"riemtr\.Problem"):
+        riemtr.PracticalTRM().solve("rayleigh")
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (np.ones(3), "norm"),
+        (np.array([1.0, 0.0]), "shape"),
+        (np.array([math.nan, 0.0, 1.0]), "finite"),
+        (np.array([1j, 0, 0]), "real"),
+        (["a", "b", "c"], "numbers"),
+    ],
+)
+def test_bad_starts_are_named(start, message):
+    problem = riemtr.dictionary_problem(np.eye(3))
+    with pytest.raises(ValueError, match=f"start must .*{message}"):
+        riemtr.PracticalTRM().solve(problem, start)
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter"),
+    [
+        (lambda: riemtr.ExactTRM(radius=0.0), "radius"),
+        (lambda: riemtr.ExactTRM(radius=math.inf), "radius"),
+        (lambda: FixedRadius(-1.0), "radius"),
+        (lambda: AdaptiveRadius(start=-1.0), "start"),
+        (lambda: AdaptiveRadius(largest=0.0), "largest"),
+        (lambda: AdaptiveRadius(poor=0.9), "poor"),
+        (lambda: AdaptiveRadius(shrink=2.0), "shrink"),
+        (lambda: RatioTest(threshold=0.5), "threshold"),
+        (lambda: RatioTest(regularization=-1.0), "regularization"),
+        (lambda: riemtr.PracticalTRM(tolerance=-1.0), "tolerance"),
+        (lambda: riemtr.PracticalTRM(curvature_tolerance=math.nan), "curvature_tolerance"),
+        (lambda: riemtr.PracticalTRM(max_iterations=-1), "max_iterations"),
+        (lambda: riemtr.PracticalTRM(max_seconds=-1.0), "max_seconds"),
+        (lambda: riemtr.TruncatedCG(kappa=1.5), "kappa"),
+        (lambda: riemtr.TruncatedCG(theta=-1.0), "theta"),
+        (lambda: riemtr.TruncatedCG(max_products=0), "max_products"),
+    ],
+)
+def test_bad_options_are_named(make, parameter):
+    with pytest.raises(ValueError, match=parameter):
+        make()
+
+
+def test_any_crossing_of_parts():
+    case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    for part in PARTS.values():
+        for radius in (FixedRadius(0.3), AdaptiveRadius()):
+            for acceptance in (AlwaysAccept(), RatioTest()):
+                solver = riemtr.TrustRegion(part, radius, acceptance)
+                result = solver.solve(case.problem, case.start)
+                assert result.cost == pytest.approx(case.truth.cost, abs=1e-10)
