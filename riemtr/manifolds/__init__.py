@@ -11,10 +11,13 @@ from riemtr.manifolds.protocol import (
     Manifold,
     converts_hessians,
     exponential,
+    has_exponential,
     inner,
     random_point,
     random_tangent,
     retraction,
+    riemannian_gradient,
+    transport,
     typical_distance,
 )
 from riemtr.manifolds.sphere import Sphere
@@ -28,10 +31,13 @@ __all__ = [
     "TangentBasis",
     "converts_hessians",
     "exponential",
+    "has_exponential",
     "inner",
     "random_point",
     "random_tangent",
     "retraction",
+    "riemannian_gradient",
     "tangent_basis",
+    "transport",
     "typical_distance",
 ]

@@ -62,7 +62,7 @@ class HouseholderBasis:
 
     def vector(self, coordinates: np.ndarray) -> np.ndarray:
         """Return U c."""
-        padded = np.empty(self.dim + 1, dtype=np.result_type(coordinates, self.point))
+        padded = np.empty_like(self.point)
         padded[0] = 0.0
         padded[1:] = coordinates
         return self._reflect(padded)
@@ -105,7 +105,7 @@ class ArrayBasis:
 
     def vector(self, coordinates: np.ndarray) -> np.ndarray:
         """Linear combination of the basis vectors."""
-        flat = self._columns @ coordinates
+        flat = (self._columns @ coordinates).astype(self._columns.dtype, copy=False)
         return flat.view(self._like.dtype).reshape(self._like.shape)
 
 

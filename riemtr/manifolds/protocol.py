@@ -1,8 +1,9 @@
 """What riemtr asks of a manifold: pymanopt's method names, so that its manifolds serve as they are.
 
-The functions here smooth over the few places where pymanopt's manifolds differ from each other:
-randomness from numpy's global state, an exponential map that may be missing, a scale that may be
-undefined.
+The functions here smooth over the few places where pymanopt's manifolds differ from each other
+(randomness from numpy's global state, an exponential map, a transport or a scale that may be
+missing) and over those where pymanopt 2.2 is wrong: the exponential map of the complex circle,
+the gradient on the unitary group, the tangent vectors of the elliptope.
 """
 
 from __future__ import annotations
@@ -14,8 +15,29 @@ from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from pymanopt.manifolds import (
+    ComplexCircle,
+    Elliptope,
+    HermitianPositiveDefinite,
+    PoincareBall,
+    Positive,
+    SpecialHermitianPositiveDefinite,
+    SpecialOrthogonalGroup,
+    SymmetricPositiveDefinite,
+    UnitaryGroup,
+)
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 from pymanopt.manifolds.manifold import RetrAsExpMixin, RiemannianSubmanifold
+
+_NEEDS_POLE_LADDER = (
+    HermitianPositiveDefinite,
+    PoincareBall,
+    Positive,
+    SpecialHermitianPositiveDefinite,
+    SpecialOrthogonalGroup,
+    SymmetricPositiveDefinite,
+    UnitaryGroup,
+)
 
 
 @runtime_checkable
@@ -79,7 +101,11 @@ def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
     if _takes_generator(manifold.random_tangent_vector):
         return manifold.random_tangent_vector(point, rng=rng)
     with _global_numpy_randomness(rng):
-        return manifold.random_tangent_vector(point)
+        vector = manifold.random_tangent_vector(point)
+    if isinstance(manifold, Elliptope):
+        # pymanopt's projection doubles the gauge part of a vector instead of removing it.
+        vector = 2.0 * vector - manifold.projection(point, vector)
+    return vector
 
 
 def inner(manifold: Any, point: Any, vector_a: Any, vector_b: Any) -> float:
@@ -99,7 +125,46 @@ def converts_hessians(manifold: Any) -> bool:
     conversion = getattr(kind, "euclidean_to_riemannian_hessian", None)
     if conversion is RiemannianSubmanifold.euclidean_to_riemannian_hessian:
         return kind.weingarten is not RiemannianSubmanifold.weingarten
-    return conversion not in (None, PymanoptManifold.euclidean_to_riemannian_hessian)
+    return conversion is not None and not _is_stub(conversion)
+
+
+def _is_stub(method: Any) -> bool:
+    # All that pymanopt marks as not implemented is one and the same wrapper.
+    return getattr(method, "__code__", None) is PymanoptManifold.exp.__code__
+
+
+def riemannian_gradient(manifold: Any, point: Any, euclidean_gradient: Any) -> Any:
+    """Riemannian gradient from the Euclidean one."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None and any(isinstance(factor, UnitaryGroup) for factor in factors):
+        parts = zip(factors, point, euclidean_gradient, strict=True)
+        return type(manifold.zero_vector(point))([riemannian_gradient(*part) for part in parts])
+    if isinstance(manifold, UnitaryGroup):
+        # pymanopt takes the skew-symmetric part here instead of the skew-Hermitian one.
+        adjoint = np.conj(np.swapaxes(point, -1, -2))
+        return manifold.to_tangent_space(point, adjoint @ euclidean_gradient)
+    return manifold.euclidean_to_riemannian_gradient(point, euclidean_gradient)
+
+
+def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
+    """Carry a tangent vector from one point to a nearby one, parallel to first order.
+
+    By the manifold's own transport; on symmetric spaces whose transport in pymanopt is missing or
+    returns the vector as it is, by one rung of the pole ladder, which is parallel there.
+    """
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        parts = zip(factors, point_a, point_b, vector, strict=True)
+        return type(vector)([transport(*part) for part in parts])
+    if not isinstance(manifold, _NEEDS_POLE_LADDER):
+        return manifold.transport(point_a, point_b, vector)
+    length = manifold.norm(point_a, vector)
+    if not length > 0.0:
+        return manifold.zero_vector(point_b)
+    middle = manifold.exp(point_a, 0.5 * manifold.log(point_a, point_b))
+    tip = manifold.exp(point_a, vector / length)
+    mirrored = manifold.exp(middle, -manifold.log(middle, tip))
+    return -length * manifold.log(point_b, mirrored)
 
 
 def retraction(manifold: Any, point: Any, vector: Any) -> Any:
@@ -113,13 +178,25 @@ def exponential(manifold: Any, point: Any, vector: Any) -> Any:
     The closed forms on matrix manifolds amplify what rounding leaves of a point outside the
     manifold, by a factor in every step; retracting the zero vector puts the point back.
     """
-    if isinstance(manifold, RetrAsExpMixin):
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        return [exponential(*part) for part in zip(factors, point, vector, strict=True)]
+    if isinstance(manifold, ComplexCircle):
+        # pymanopt's exponential map drops the imaginary part.
+        return point * np.exp(1j * (vector * point.conj()).imag)
+    if not has_exponential(manifold):
         return manifold.retraction(point, vector)
-    try:
-        moved = manifold.exp(point, vector)
-    except NotImplementedError:
-        return manifold.retraction(point, vector)
+    moved = manifold.exp(point, vector)
     return manifold.retraction(moved, manifold.zero_vector(moved))
+
+
+def has_exponential(manifold: Any) -> bool:
+    """Whether the manifold has an exponential map, and not only a retraction in its place."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        return all(has_exponential(factor) for factor in factors)
+    missing = isinstance(manifold, RetrAsExpMixin) or not hasattr(manifold, "exp")
+    return not (missing or _is_stub(type(manifold).exp))
 
 
 def typical_distance(manifold: Any) -> float:

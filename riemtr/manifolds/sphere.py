@@ -13,7 +13,7 @@ from riemtr.manifolds.basis import HouseholderBasis
 
 def _norm(vector: np.ndarray) -> float:
     squared = float(vector @ vector)
-    if 1e-280 < squared < 1e280:
+    if 1e-280 < squared < 1e280 and (vector.dtype.itemsize >= 8 or 1e-24 < squared < 1e24):
         return math.sqrt(squared)
     # The square under- or overflows long before the norm does.
     largest = float(np.abs(vector).max(initial=0.0))
@@ -97,7 +97,8 @@ class Sphere(RiemannianSubmanifold):
     def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Exponential map, q cos|v| + v sin|v| / |v| (section II.A)."""
         length = _norm(tangent_vector)
-        moved = point * math.cos(length) + tangent_vector * float(np.sinc(length / np.pi))
+        share = math.sin(length) / length if length > 0.0 else 1.0
+        moved = point * math.cos(length) + tangent_vector * share
         return moved / _norm(moved)
 
     def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
@@ -105,10 +106,14 @@ class Sphere(RiemannianSubmanifold):
 
         At the antipode, where every direction is as short, one of them is returned.
         """
-        along = self.projection(point_a, point_b)
+        near = float(point_a @ point_b) >= 0.0
+        # The difference to the closer of a and -a is exact where the projection of b would cancel;
+        # twice, since the first projection leaves as much rounding as that difference has.
+        along = self.projection(point_a, point_b - point_a if near else point_b + point_a)
+        along = self.projection(point_a, along)
         length = _norm(along)
         if length == 0.0:
-            if self.n == 1 or float(point_a @ point_b) > 0.0:
+            if self.n == 1 or near:
                 return np.zeros_like(point_a)
             first = np.zeros(self.dim, dtype=point_a.dtype)
             first[0] = math.pi
@@ -177,10 +182,17 @@ class Sphere(RiemannianSubmanifold):
 
     def random_tangent_vector(self, point: np.ndarray, rng: Any = None) -> np.ndarray:
         """Draw a unit tangent vector uniformly (zero where the manifold has dimension 0)."""
-        vector = self.projection(point, self._normal(rng).astype(point.dtype))
-        # Twice is enough: the second projection removes what rounding left of the first.
-        vector = self.projection(point, vector)
-        return np.zeros_like(point) if self.dim == 0 else vector / _norm(vector)
+        if self.dim == 0:
+            return np.zeros_like(point)
+        rng = None if rng is None else np.random.default_rng(rng)
+        while True:
+            drawn = self._normal(rng).astype(point.dtype)
+            # Twice is enough: the second projection removes what rounding left of the first.
+            vector = self.projection(point, self.projection(point, drawn))
+            length = _norm(vector)
+            # Nothing but rounding is left where the point itself came from the same seed.
+            if length > 1e-3 * _norm(drawn):
+                return vector / length
 
     def tangent_basis(self, point: np.ndarray) -> HouseholderBasis:
         """Orthonormal basis of the tangent space, applied in O(n)."""

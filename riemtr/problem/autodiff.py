@@ -40,6 +40,10 @@ class SharedWorkCost(Protocol):
         """Everything at one point, evaluated on demand."""
 
 
+# What plain numpy functions, conversions and methods raise when handed autograd's boxes.
+_UNTRACEABLE = (AttributeError, NotImplementedError, TypeError, ValueError)
+
+
 class NotDifferentiableError(ValueError):
     """autograd cannot differentiate the cost."""
 
@@ -80,7 +84,7 @@ class AutogradPoint:
 
         try:
             return make_vjp(self._on_tuple, self._arrays)
-        except (TypeError, ValueError, NotImplementedError) as error:
+        except _UNTRACEABLE as error:
             raise NotDifferentiableError(
                 f"autograd could not trace the cost ({error}); write it with autograd.numpy "
                 "functions, or pass euclidean_gradient (and euclidean_hessian) to Problem"
@@ -104,7 +108,7 @@ class AutogradPoint:
 
         try:
             return make_vjp(grad(self._on_tuple), self._arrays)[0]
-        except (TypeError, ValueError, NotImplementedError) as error:
+        except _UNTRACEABLE as error:
             raise NotDifferentiableError(
                 f"autograd could not differentiate the gradient of the cost ({error}); pass "
                 "euclidean_hessian to Problem, or a gradient to be differenced"

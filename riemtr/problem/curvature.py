@@ -6,17 +6,18 @@ of dimension d, the smallest Ritz value :math:`\theta` overestimates :math:`\lam
 * with probability at least :math:`1 - \delta` by at most
   :math:`(\theta_{\max} - \theta)\,\bigl(\ln(1.648\sqrt d/\delta)/(2k-1)\bigr)^2`
   (Kuczyński and Woźniakowski, SIAM J. Matrix Anal. Appl. 13(4), 1992, theorem 4.2);
-* where the Ritz pair has converged, by at most its residual norm;
+* where the Ritz pair has converged, by at most its residual norm, or as much as the eigenvalues
+  of one cluster differ that no residual tells apart;
 * after d steps, by rounding only.
 
 A small residual alone would prove nothing about *smaller* eigenvalues, so it is used only once it
-is negligible beside the tolerance asked for.
+is negligible beside the tolerance asked for, and claimed for ten times what it is.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 # Chance that the probabilistic bound fails.
 FAILURE_PROBABILITY = 1e-6
-# A residual this much smaller than the tolerance counts as convergence of the Ritz pair.
-_CONVERGED = 0.1
+# A residual this much smaller than the tolerance counts as convergence of the Ritz pair, and how
+# much farther off a cluster's smallest eigenvalue may be.
+_CONVERGED = 0.02
+_CLUSTER = 10.0
 _MAX_STEPS = 2000
 # Of the random start: no seed that a user would draw their own starts from.
 _SEED = 0x1A2C205
@@ -89,8 +92,8 @@ def proves_positive(here: Evaluation, tolerance: float) -> bool:
     matrix = np.array(here.hessian_matrix(), dtype=float)
     dim = len(matrix)
     rounding = _accuracy(here) * float(np.linalg.norm(matrix)) * math.sqrt(max(dim, 1))
-    if dim == 0 or not rounding < tolerance:
-        return dim == 0
+    if dim == 0:
+        return True
     matrix.flat[:: dim + 1] += tolerance - rounding
     return dpotrf(matrix, overwrite_a=True)[1] == 0
 
@@ -112,15 +115,17 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
         diagonal.append(here.inner(vector, image))
         remainder, residual = basis.orthogonalize(image)
         spread = _spread(diagonal, offdiagonal)
-        exhausted = step == dim or residual <= 1e-13 * max(spread, abs(diagonal[-1]))
+        negligible = max(1e-13, _accuracy(here)) * max(spread, abs(diagonal[-1]))
+        exhausted = step == dim or residual <= negligible
+        last = exhausted or step == steps
         # Looking at the Ritz values costs O(step^2): do so at a growing distance.
-        if exhausted or step == steps or step % max(1, step // 8) == 0:
-            found = _ritz(here, basis, diagonal, offdiagonal, residual, exhausted, tolerance)
-            if exhausted or found.decides(tolerance):
-                return found
+        if last or step % max(1, step // 8) == 0:
+            found, settled = _ritz(here, diagonal, offdiagonal, residual, exhausted, tolerance)
+            if last or settled:
+                return replace(found, direction=basis.combine(found.direction))
         offdiagonal.append(residual)
         vector = remainder / residual
-    return found
+    raise AssertionError("the last step returns")
 
 
 def _spread(diagonal: list[float], offdiagonal: list[float]) -> float:
@@ -129,26 +134,33 @@ def _spread(diagonal: list[float], offdiagonal: list[float]) -> float:
 
 def _ritz(
     here: Evaluation,
-    basis: _Krylov,
     diagonal: list[float],
     offdiagonal: list[float],
     residual: float,
     exhausted: bool,
     tolerance: float,
-) -> Curvature:
+) -> tuple[Curvature, bool]:
+    """Extreme Ritz values, and whether they settle what there is to know.
+
+    The direction is still in coordinates of the Krylov basis.
+    """
     values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(offdiagonal))
     smallest, largest = float(values[0]), float(values[-1])
     rounding = _accuracy(here) * max(abs(smallest), abs(largest)) * math.sqrt(len(values))
-    ritz_residual = residual * abs(float(vectors[-1, 0]))
-    if exhausted:
-        bound = rounding
-    else:
-        bound = _probable_error(largest - smallest, len(values), here.manifold.dim) + rounding
-        if ritz_residual <= _CONVERGED * tolerance:
-            bound = min(bound, ritz_residual + rounding)
-    decided = exhausted or smallest < -tolerance or smallest - bound >= -tolerance
-    direction = basis.combine(vectors[:, 0]) if decided else None
-    return Curvature(smallest, largest, bound, direction)
+    bottom, top = residual * np.abs(vectors[-1, [0, -1]])
+    probable = rounding
+    if not exhausted:
+        probable += _probable_error(largest - smallest, len(values), here.manifold.dim)
+    bound = probable
+    if bottom <= _CONVERGED * tolerance:
+        bound = min(bound, float(bottom) + rounding)
+    found = Curvature(smallest, largest, bound, vectors[:, 0])
+    if smallest < -tolerance:
+        # A witness good enough to follow, and a saddle told from a maximizer.
+        witness = bottom <= _CONVERGED * -smallest
+        told = largest > tolerance or min(probable, float(top) + rounding) + largest <= tolerance
+        return found, bool(witness and told)
+    return found, found.decides(tolerance)
 
 
 def _probable_error(spread: float, steps: int, dim: int) -> float:
@@ -177,7 +189,9 @@ class _Krylov:
         self._vectors.append(vector)
 
     def orthogonalize(self, vector: Any) -> tuple[Any, float]:
+        # Back to the tangent space as well: where little is left but rounding, that matters.
         for _ in range(2):  # twice is enough
+            vector = self._here.tangent(vector)
             for known in self._vectors:
                 vector = vector - self._here.inner(known, vector) * known
         return vector, self._here.norm(vector)
@@ -195,5 +209,6 @@ class _SphereKrylov(_Krylov):
     def orthogonalize(self, vector: Any) -> tuple[Any, float]:
         known = np.array(self._vectors)
         for _ in range(2):
+            vector = self._here.tangent(vector)
             vector = vector - (known @ vector) @ known
         return vector, self._here.norm(vector)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riemtr.manifolds import Sphere, TangentBasis, tangent_basis
+from riemtr.manifolds import (
+    Sphere,
+    TangentBasis,
+    riemannian_gradient,
+    tangent_basis,
+    transport,
+)
 from riemtr.problem.autodiff import NotDifferentiableError
 from riemtr.problem.counts import Counts
 from riemtr.problem.curvature import (
@@ -80,17 +86,26 @@ class Evaluation:
     @lazy
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
-        gradient = self._local.gradient
-        if isinstance(gradient, np.ndarray) and isinstance(self.point, np.ndarray):
-            return gradient.astype(self.point.dtype, copy=False)
-        return gradient
+        return self._in_precision(self._local.gradient)
+
+    def _in_precision(self, vector: Any) -> Any:
+        """Return the vector with the point's floating-point type, so that float32 stays float32."""
+        if isinstance(vector, np.ndarray) and isinstance(self.point, np.ndarray):
+            return vector.astype(self.point.dtype, copy=False)
+        return vector
+
+    def _as_tangent(self, vector: Any) -> Any:
+        """Return a user's plain sequence of arrays as a tangent vector, which adds and scales."""
+        if type(vector) in (list, tuple):
+            return self.manifold.zero_vector(self.point) + vector
+        return vector
 
     @lazy
     def gradient(self) -> Any:
         """Riemannian gradient."""
         if self.problem.derivatives.gradient == "riemannian":
-            return self._raw_gradient
-        return self.manifold.euclidean_to_riemannian_gradient(self.point, self._raw_gradient)
+            return self._as_tangent(self._raw_gradient)
+        return riemannian_gradient(self.manifold, self.point, self._raw_gradient)
 
     @lazy
     def gradient_norm(self) -> float:
@@ -120,6 +135,9 @@ class Evaluation:
         kinds = self.problem.derivatives
         if kinds.hessian == "differences":
             return self._difference(vector)
+        if not hasattr(self._local, "hessian"):
+            self.problem.use_differences()
+            return self._difference(vector)
         try:
             product = self._product(vector, kinds)
         except NotDifferentiableError:
@@ -130,13 +148,11 @@ class Evaluation:
 
     def _product(self, vector: Any, kinds: Derivatives) -> Any:
         if kinds.hessian == "riemannian":
-            return self._local.hessian(vector)
+            return self._as_tangent(self._in_precision(self._local.hessian(vector)))
         embedded = vector
         if kinds.embeds_vectors:
             embedded = self.manifold.embedding(self.point, vector)
-        product = self._local.hessian(embedded)
-        if isinstance(product, np.ndarray) and isinstance(self.point, np.ndarray):
-            product = product.astype(self.point.dtype, copy=False)
+        product = self._in_precision(self._local.hessian(embedded))
         return self.manifold.euclidean_to_riemannian_hessian(
             self.point, self._raw_gradient, product, vector
         )
@@ -155,7 +171,7 @@ class Evaluation:
         nearby = Evaluation(
             self.problem, self.manifold.retraction(self.point, displacement), self.counts
         )
-        return self.manifold.transport(nearby.point, self.point, nearby.gradient)
+        return transport(self.manifold, nearby.point, self.point, nearby.gradient)
 
     def precondition(self, vector: Any) -> Any:
         """Apply the problem's preconditioner (the identity if it has none)."""
@@ -176,7 +192,9 @@ class Evaluation:
     @property
     def offers_matrix(self) -> bool:
         """Whether the cost forms its Hessian matrix itself, cheaper than by products."""
-        return hasattr(self._local, "hessian_matrix")
+        converts = self.problem.derivatives.hessian == "euclidean"
+        one_array = isinstance(self.point, np.ndarray)
+        return converts and one_array and hasattr(self._local, "hessian_matrix")
 
     @lazy
     def _matrix(self) -> np.ndarray:

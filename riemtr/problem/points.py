@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,30 @@ def check_point(manifold: Any, point: Any, name: str = "start") -> Any:
 
     Integers become float64; float32 stays float32.
     """
-    if getattr(manifold, "point_layout", 1) != 1:
+    layout = getattr(manifold, "point_layout", 1)
+    if layout != 1:
+        return _several(manifold, layout, point, name)
+    array = _finite_floats(point, name)
+    if isinstance(manifold, Sphere):
+        return _on_sphere(manifold, array, name)
+    return array
+
+
+def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
+    count = len(layout) if isinstance(layout, Sequence) else layout
+    if not isinstance(point, (list, tuple)) or len(point) != count:
+        came = f"{len(point)} of them" if hasattr(point, "__len__") else repr(point)
+        raise ValueError(f"{name} must be a list of {count} parts to lie on {manifold}; got {came}")
+    factors = getattr(manifold, "manifolds", None)
+    if factors is None:
+        for index, part in enumerate(point):
+            _finite_floats(part, f"{name}[{index}]")
         return point
+    pairs = enumerate(zip(factors, point, strict=True))
+    return [check_point(factor, part, f"{name}[{index}]") for index, (factor, part) in pairs]
+
+
+def _finite_floats(point: Any, name: str) -> np.ndarray:
     array = np.asarray(point)
     if array.dtype.kind not in "fciub":
         raise ValueError(f"{name} must be an array of numbers; got dtype {array.dtype}")
@@ -26,8 +49,6 @@ def check_point(manifold: Any, point: Any, name: str = "start") -> Any:
         array = array.astype(float)
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite; it contains NaN or infinite entries")
-    if isinstance(manifold, Sphere):
-        return _on_sphere(manifold, array, name)
     return array
 
 

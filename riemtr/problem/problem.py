@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pymanopt
 
 from riemtr.manifolds import converts_hessians
@@ -61,6 +62,11 @@ class Problem:
         riemannian_hessian: Callable[..., Any] | None = None,
         preconditioner: Callable[[Any, Any], Any] | None = None,
     ):
+        if isinstance(manifold, type):
+            raise ValueError(
+                f"manifold must be an instance; got the class {manifold.__name__}: call it with "
+                "its size, as in riemtr.Sphere(n)"
+            )
         missing = [name for name in _REQUIRED if not hasattr(manifold, name)]
         if missing:
             raise ValueError(
@@ -71,11 +77,20 @@ class Problem:
             raise ValueError("pass euclidean_gradient or riemannian_gradient, not both")
         if euclidean_hessian is not None and riemannian_hessian is not None:
             raise ValueError("pass euclidean_hessian or riemannian_hessian, not both")
-        gradient = euclidean_gradient or riemannian_gradient
-        hessian = euclidean_hessian or riemannian_hessian
-        for name, function in (("gradient", gradient), ("hessian", hessian)):
+        for name, function in (
+            ("euclidean_gradient", euclidean_gradient),
+            ("riemannian_gradient", riemannian_gradient),
+            ("euclidean_hessian", euclidean_hessian),
+            ("riemannian_hessian", riemannian_hessian),
+            ("preconditioner", preconditioner),
+        ):
             if function is not None and not callable(function):
-                raise ValueError(f"{name} must be callable; got {type(function).__name__}")
+                raise ValueError(
+                    f"{name} must be callable, or None; got {type(function).__name__}: pass a "
+                    "function of the point's arrays"
+                )
+        gradient = riemannian_gradient if euclidean_gradient is None else euclidean_gradient
+        hessian = riemannian_hessian if euclidean_hessian is None else euclidean_hessian
 
         self.manifold = manifold
         self.preconditioner = preconditioner
@@ -123,7 +138,14 @@ class Problem:
         return f"Problem({self.manifold}, cost={type(self.cost).__name__})"
 
     def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
-        """Return the lazy evaluation at a point, counting into ``counts``."""
+        """Return the lazy evaluation at a point, counting into ``counts``.
+
+        A list or an array of integers becomes an array of floats.
+        """
+        if getattr(self.manifold, "point_layout", 1) == 1 and not (
+            isinstance(point, np.ndarray) and point.dtype.kind in "fc"
+        ):
+            point = np.asarray(point, dtype=np.result_type(np.asarray(point), np.float64))
         return Evaluation(self, point, Counts() if counts is None else counts)
 
     @property

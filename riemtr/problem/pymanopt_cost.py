@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pymanopt
+from pymanopt.autodiff import Function
 
 from riemtr.problem.evaluation import Derivatives
+
+
+def is_given(derivative: Any) -> bool:
+    """Whether a derivative of a ``pymanopt.Problem`` was given by the user.
+
+    pymanopt keeps the ones it generates in the same attributes once they were asked for; only
+    those that the user gave lead back to a decorated function.
+    """
+    return derivative is not None and isinstance(inspect.unwrap(derivative), Function)
 
 
 class PymanoptCost:
@@ -21,17 +32,26 @@ class PymanoptCost:
         original = problem._original_cost
         backend = str(getattr(original, "_backend", ""))
         given = {
-            kind: getattr(problem, f"_{kind}") is not None
-            for kind in ("riemannian_gradient", "riemannian_hessian")
+            name: is_given(getattr(problem, f"_{name}"))
+            for order in ("gradient", "hessian")
+            for name in (f"euclidean_{order}", f"riemannian_{order}")
         }
-        given["gradient"] = given["riemannian_gradient"] or problem._euclidean_gradient is not None
-        given["hessian"] = given["riemannian_hessian"] or problem._euclidean_hessian is not None
 
         gradient_kind = "riemannian" if given["riemannian_gradient"] else "euclidean"
-        hessian_kind = gradient_kind if not given["riemannian_hessian"] else "riemannian"
-        if backend == "NumPy" and not given["hessian"]:
+        hessian_kind = gradient_kind
+        if given["riemannian_hessian"]:
+            hessian_kind = "riemannian"
+        elif backend == "NumPy" and not (
+            given["euclidean_hessian"] and given["euclidean_gradient"]
+        ):
             hessian_kind = "differences"
 
+        if backend == "NumPy" and not (given["euclidean_gradient"] or given["riemannian_gradient"]):
+            raise ValueError(
+                "a pymanopt.Problem whose cost is decorated with pymanopt.function.numpy needs a "
+                "gradient: pass euclidean_gradient to it, or write the cost with autograd.numpy "
+                "and decorate it with pymanopt.function.autograd"
+            )
         self.cost: Callable[[Any], Any] = problem.cost
         self.gradient: Callable[[Any], Any] = getattr(problem, f"{gradient_kind}_gradient")
         self.hessian: Callable[[Any, Any], Any] | None = None
@@ -41,7 +61,7 @@ class PymanoptCost:
         self.derivatives = Derivatives(gradient_kind, hessian_kind, embeds_vectors=False)
 
         self.autograd_function: Callable[..., Any] | None = None
-        if backend == "Autograd" and not given["gradient"] and not given["hessian"]:
+        if backend == "Autograd" and not any(given.values()):
             self.autograd_function = original._original_function
 
     def at(self, point: Any) -> PymanoptPoint:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg import norm
 
 from riemtr.data.matrices import check_data
 from riemtr.manifolds import Sphere
@@ -59,7 +60,12 @@ class DictionaryCost:
     def scale(self) -> float:
         """Root mean square of the data's entries: the typical size of <q, y>."""
         flat = self.data.reshape(-1, order="A")
-        return math.sqrt(float(np.vdot(flat, flat)) / max(flat.size, 1))
+        with np.errstate(over="ignore"):
+            square = float(np.vdot(flat, flat))
+        if 1e-24 < square < 1e24:
+            return math.sqrt(square / flat.size)
+        # The square under- or overflows long before the norm does; BLAS's own is slower but safe.
+        return float(norm(flat, check_finite=False)) / math.sqrt(flat.size)
 
     def easier(self) -> Iterator[tuple[DictionaryCost, float]]:
         """Yield smoother versions of the cost, smoothest first, each with a gradient tolerance.
@@ -84,7 +90,8 @@ class DictionaryPoint:
         self._coefficients = point @ owner.data
         magnitude = np.abs(self._coefficients)
         self._total = float(magnitude.sum())
-        magnitude *= -2.0 / owner.mu
+        with np.errstate(over="ignore"):  # to minus infinity, whose exponential is right
+            magnitude *= -2.0 / owner.mu
         self._decay = np.exp(magnitude, out=magnitude)
 
     @lazy

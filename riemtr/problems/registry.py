@@ -148,8 +148,6 @@ def _builder(name: str) -> Builder:
 
 
 def _all_builders() -> dict[str, Any]:
-    from riemtr.problems import catalogue  # noqa: F401 - fills the registry
-
     builders: dict[str, Any] = {
         entry.name: _Lazy(entry) for entry in entry_points(group=ENTRY_POINT_GROUP)
     }
@@ -168,9 +166,10 @@ class _Lazy:
 
 
 def _parameters(name: str, builder: Builder) -> dict[str, Any]:
-    rng, *others = inspect.signature(builder).parameters.values()
+    names = list(inspect.signature(builder).parameters)
+    others = list(inspect.signature(builder).parameters.values())[1:]
     missing = [other.name for other in others if other.default is inspect.Parameter.empty]
-    if rng.name != "rng" or missing:
+    if names[:1] != ["rng"] or missing:
         raise ValueError(
             f"the builder of {name!r} must take rng first and give every other parameter a "
             f"default; it takes {inspect.signature(builder)}"

@@ -48,7 +48,7 @@ class HybridSubproblem:
     """
 
     cg: TruncatedCG = field(default_factory=TruncatedCG)
-    budget: int = 4
+    budget: int = 3
     tolerance: float = 0.1
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:

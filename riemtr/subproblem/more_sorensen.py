@@ -191,10 +191,13 @@ def _solve_shifted(
 def _step_along(trial: _Trial, tolerance: float, rounding: float) -> NearExactSolution | None:
     """Return ``s``, or ``s`` brought to the boundary, if that is good enough."""
     slack = trial.multiplier * (trial.radius - trial.length) * (trial.radius + trial.length)
-    if trial.length <= trial.radius and (
+    limited = trial.multiplier > rounding and trial.length >= 0.99 * trial.radius
+    if (
+        trial.length <= trial.radius
+        and not limited
         # Inside only where the constraint is worth nothing: a step across to the boundary would
         # follow a flat direction of a semidefinite Hessian.
-        slack <= 0.01 * tolerance * trial.best or trial.multiplier <= rounding
+        and (slack <= 0.01 * tolerance * trial.best or trial.multiplier <= rounding)
     ):
         gap = slack / trial.best if trial.best > 0.0 else 0.0
         image = -trial.gradient - trial.multiplier * trial.step

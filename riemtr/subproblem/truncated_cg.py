@@ -118,6 +118,7 @@ def conjugate_gradients(
     Returns
     -------
     vector, image, on_boundary, ended
+        The step and its image under the Hessian, whether it was cut, and why it ended.
     """
     inner = here.inner
     vector = image = here.manifold.zero_vector(here.point)
@@ -143,7 +144,7 @@ def conjugate_gradients(
         vector = vector + alpha * direction
         image = image + alpha * product
         residual = residual + alpha * product
-        if here.norm(residual) <= target:
+        if math.sqrt(inner(residual, residual)) <= target:
             return vector, image, False, Ended.INTERIOR
         corrected = precondition(residual)
         before, squared = squared, inner(residual, corrected)

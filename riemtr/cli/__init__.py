@@ -1,0 +1,34 @@
+"""L6: the command line; parsing and wiring only."""
+
+from __future__ import annotations
+
+import sys
+
+from riemtr.errors import MissingExtraError, require
+
+USAGE_ERROR = 2
+
+
+def main() -> int:
+    """Run the command line on ``sys.argv``; what the command ``riemtr`` calls.
+
+    Returns
+    -------
+    int
+        Exit code 2 where the extra ``cli`` is missing; otherwise the command exits with its own.
+    """
+    try:
+        for module in ("typer", "rich"):
+            require(module, extra="cli")
+    except MissingExtraError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets a question mark, not a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+    from riemtr.cli.app import app
+
+    app(prog_name="riemtr")
+    return 0

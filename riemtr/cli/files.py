@@ -1,0 +1,120 @@
+"""Results as files: checked before the run, written after it, never over another file."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riemtr.solvers import Result
+
+
+def check_target(path: Path, suffixes: tuple[str, ...], force: bool) -> None:
+    """Raise an error where a file could not be written later; ``force`` allows overwriting."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{path} must end in {' or '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; choose a file name")
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists; choose another name, or add --force to replace it")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def save_result(path: Path, result: Result, about: dict[str, Any]) -> None:
+    """Save a result as ``.json`` or ``.npz``, without pickles.
+
+    JSON holds ``about``, ``summary``, ``point`` and ``history``. An ``.npz`` archive holds the
+    point as ``point`` (``point_0``, ``point_1``... where it has parts), each column of the history
+    as ``history_<column>``, and the rest as JSON text in ``summary``.
+    """
+    summary = {**about, **_summary(result)}
+    if path.suffix.lower() == ".json":
+        content = {
+            **summary,
+            "point": _plain(result.point),
+            "history": {name: _plain(column) for name, column in result.history.items()},
+        }
+        write_atomically(path, f"{_json(content)}\n".encode())
+        return
+    arrays = dict(_named_arrays("point", result.point))
+    arrays.update({f"history_{name}": column for name, column in result.history.items()})
+    archive = io.BytesIO()
+    np.savez_compressed(archive, summary=np.array(_json(summary)), **arrays)  # type: ignore[arg-type]
+    write_atomically(path, archive.getvalue())
+
+
+def save_plot(path: Path, result: Result, title: str) -> None:
+    """Save the convergence plot; needs the extra ``plot``, and no display."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    result.plot(figure.subplots()).set_title(title)
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
+    write_atomically(path, content.getvalue())
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    certificate = result.certificate
+    return {
+        "status": result.status.name.lower(),
+        "reason": str(result.reason),
+        "converged": result.converged,
+        "cost": _plain(result.cost),
+        "gradient_norm": _plain(result.gradient_norm),
+        "iterations": result.iterations,
+        "seconds": result.seconds,
+        "counts": result.counts.as_dict(),
+        "certificate": {
+            "verdict": certificate.verdict,
+            "strict": certificate.strict,
+            "min_eigenvalue": _plain(certificate.min_eigenvalue),
+            "error_bound": _plain(certificate.error_bound),
+            "tolerance": certificate.tolerance,
+            "curvature_tolerance": certificate.curvature_tolerance,
+        },
+    }
+
+
+def _json(content: dict[str, Any]) -> str:
+    # A third party's problem may have parameters that JSON does not know.
+    return json.dumps(content, indent=1, allow_nan=False, default=str)
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays and numbers as JSON knows them: null for what is not finite."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, complex):
+        return {"real": _plain(value.real), "imag": _plain(value.imag)}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _named_arrays(name: str, point: Any) -> list[tuple[str, np.ndarray]]:
+    if isinstance(point, (list, tuple)):
+        return [
+            named
+            for number, part in enumerate(point)
+            for named in _named_arrays(f"{name}_{number}", part)
+        ]
+    return [(name, np.asarray(point))]

@@ -1,0 +1,84 @@
+"""A problem's parameters as they are typed: ``-p n=50 -p theta=0.2``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from riemtr import problems
+from riemtr.errors import unknown_name
+
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def parse_value(text: str) -> Any:
+    """Read a value: an integer, a number, true, false, none, or else the text itself.
+
+    Examples
+    --------
+    >>> [parse_value(text) for text in ("50", "1e-2", "True", "none", "camera")]
+    [50, 0.01, True, None, 'camera']
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
+    """Read settings of the form ``name=value``.
+
+    Examples
+    --------
+    >>> parse_parameters(["n=50", "image=camera"])
+    {'n': 50, 'image': 'camera'}
+    >>> parse_parameters(["n"])
+    Traceback (most recent call last):
+    ...
+    ValueError: a parameter must look like name=value, for instance -p n=50; got 'n'
+    """
+    parameters: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        if not (name and equals):
+            raise ValueError(
+                f"a parameter must look like name=value, for instance -p n=50; got {setting!r}"
+            )
+        if name in parameters:
+            raise ValueError(f"parameter {name!r} is set twice; give it once")
+        parameters[name] = parse_value(value)
+    return parameters
+
+
+def format_parameters(parameters: dict[str, Any]) -> str:
+    """Write parameters the way they are typed.
+
+    Examples
+    --------
+    >>> format_parameters({"n": 50, "image": None})
+    'n=50 image=none'
+    """
+    lower = {True: "true", False: "false", None: "none"}
+    return " ".join(
+        f"{name}={lower[value] if value is None or isinstance(value, bool) else value}"
+        for name, value in parameters.items()
+    )
+
+
+def build_problem(name: str, parameters: dict[str, Any], seed: int) -> problems.Case:
+    """Build a registered problem; whatever does not fit is a ValueError that says what."""
+    if name not in problems.available():
+        close = get_close_matches(name, problems.available(), n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"{unknown_name('the problem', name, problems.available())}{hint}")
+    try:
+        return problems.build(name, rng=seed, **parameters)
+    except (TypeError, MemoryError) as error:
+        raise ValueError(
+            f"cannot build {name!r} with {format_parameters(parameters)}: {error}"
+        ) from error

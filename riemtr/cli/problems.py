@@ -1,0 +1,77 @@
+"""``riemtr problems``: what can be solved."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from riemtr import problems as registry
+from riemtr.cli.console import console, refusing
+from riemtr.cli.parameters import build_problem, format_parameters
+
+
+def problems(
+    name: Annotated[
+        str | None, typer.Argument(help="Show the details of this one.", show_default=False)
+    ] = None,
+) -> None:
+    """List the problems that come with riemtr, and those of installed packages.
+
+    - `riemtr problems` lists all of them, each in a sentence, with its parameters
+
+    - `riemtr problems dictionary-learning` shows more about one
+    """
+    if name is None:
+        _list_all()
+    else:
+        _show_one(name)
+
+
+def _list_all() -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 1, 0))
+    table.add_column("problem", style="cyan", no_wrap=True)
+    table.add_column("what it is, and its parameters with their defaults")
+    for name in registry.available():
+        sentence, parameters = registry.describe(name)
+        table.add_row(name, f"{escape(sentence)}\n[dim]{escape(format_parameters(parameters))}[/]")
+    out = console()
+    out.print(table)
+    out.line()
+    out.print(
+        "Details of one: [cyan]riemtr problems NAME[/]   Solve it: [cyan]riemtr solve NAME[/]"
+    )
+
+
+def _show_one(name: str) -> None:
+    with refusing(ValueError, ImportError, OSError):
+        case = build_problem(name, {}, seed=0)
+    sentence, parameters = registry.describe(name)
+    manifold = case.problem.manifold
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("searched", f"{manifold}, dimension {manifold.dim}")
+    table.add_row("solution", _knowledge(case.truth))
+    table.add_row("parameters", format_parameters(parameters) or "none")
+    out = console()
+    out.print(f"[bold cyan]{name}[/]\n{escape(sentence)}")
+    out.print(Padding(table, (1, 0)))
+    out.print(f"Solve it: [cyan]{_example(name, parameters)}[/]")
+
+
+def _knowledge(truth: registry.Truth | None) -> str:
+    if truth is None:
+        return "not known"
+    if truth.cost is not None and truth.distance is not None:
+        return "known, with its cost: the result is compared with both"
+    return "known: the result is compared with it"
+
+
+def _example(name: str, parameters: dict[str, object]) -> str:
+    numbers = [key for key, value in parameters.items() if type(value) is int]
+    setting = f" -p {numbers[0]}={parameters[numbers[0]]}" if numbers else ""
+    return f"riemtr solve {name}{setting}"

@@ -1,0 +1,1 @@
+"""L5: riemtr among its neighbours: pymanopt, both ways."""

@@ -1,0 +1,172 @@
+"""A journal of expensive outcomes that survives a killed run.
+
+The pipeline is deterministic given its seed, so a run is resumed by running it again and recalling
+what it had already worked out: solves and roundings, by name. The file is an ``.npz`` of plain
+arrays and JSON, no pickles. It is written to a temporary file, flushed to disk and renamed: at any
+moment it is either the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Record = dict[str, Any]
+"""Arrays, numbers, strings and booleans by name."""
+
+_FORMAT = "riemtr recovery checkpoint 1"
+_SECONDS_BETWEEN_WRITES = 0.5  # what a killed run can lose
+
+
+class Journal:
+    """Outcomes by name, in memory; the base of what keeps them in a file."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Record] = {}
+        self._lock = threading.Lock()
+
+    def recall(self, name: str, work: Callable[[], Record]) -> Record:
+        """Return the outcome of that name; if there is none, do the work and keep it."""
+        with self._lock:
+            known = self._records.get(name)
+        if known is not None:
+            return known
+        record = work()
+        with self._lock:
+            self._records[name] = record
+            self._changed()
+        return record
+
+    def close(self) -> None:
+        """Make what is known permanent."""
+
+    def _changed(self) -> None:
+        pass
+
+
+class FileJournal(Journal):
+    """A journal that lives in a file.
+
+    Parameters
+    ----------
+    path : path
+        Where; read if it exists, never overwritten unless it is the checkpoint of the same run.
+    settings : mapping
+        What the run's outcome depends on. A file with other settings is an error that lists the
+        differences.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: Mapping[str, Any]):
+        super().__init__()
+        self.path = Path(path)
+        self.settings = json.loads(json.dumps(dict(settings)))
+        self._written = 0.0
+        self._unsaved = False
+        if self.path.exists():
+            stored, self._records = _read(self.path)
+            _compare(self.path, stored, self.settings)
+        else:
+            self._write()  # an unwritable path is found out now, not after an hour
+
+    def close(self) -> None:
+        """Write what is not written yet."""
+        with self._lock:
+            if self._unsaved:
+                self._write()
+
+    def _changed(self) -> None:
+        self._unsaved = True
+        if time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES:
+            self._write()
+
+    def _write(self) -> None:
+        scalars: dict[str, Any] = {"format": _FORMAT, "settings": self.settings, "records": {}}
+        arrays: dict[str, np.ndarray] = {}
+        for name, record in self._records.items():
+            plain = {k: v for k, v in record.items() if not isinstance(v, np.ndarray)}
+            scalars["records"][name] = plain
+            for key, value in record.items():
+                if isinstance(value, np.ndarray):
+                    arrays[f"{name}|{key}"] = value
+        arrays["json"] = np.frombuffer(json.dumps(scalars).encode(), dtype=np.uint8)
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "wb") as file:
+                np.savez(file, **arrays)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_directory(self.path.parent)
+        self._written = time.monotonic()
+        self._unsaved = False
+
+
+def stored_settings(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the settings of the checkpoint at a path, None if there is no file."""
+    return _read(Path(path))[0] if Path(path).exists() else None
+
+
+def fingerprint(data: np.ndarray) -> str:
+    """Return a hash of the data's type, shape and every bit, without a copy of the whole."""
+    digest = hashlib.sha256(f"{data.dtype.str} {data.shape}".encode())
+    for row in data:
+        digest.update(np.ascontiguousarray(row))
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Record]]:
+    foreign = ValueError(
+        f"checkpoint must be a file of riemtr's, or not exist yet; {str(path)!r} is something "
+        f"else, and was left as it is: choose another path"
+    )
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            scalars = json.loads(bytes(file["json"]))
+            if scalars.get("format") != _FORMAT:
+                raise foreign
+            records: dict[str, Record] = scalars["records"]
+            for full_name in file.files:
+                if full_name != "json":
+                    name, _, key = full_name.partition("|")
+                    records[name][key] = file[full_name]
+    except IsADirectoryError:
+        raise foreign from None
+    except (ValueError, KeyError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        if isinstance(error, PermissionError):
+            raise
+        raise foreign from error
+    return scalars["settings"], records
+
+
+def _compare(path: Path, stored: dict[str, Any], settings: dict[str, Any]) -> None:
+    different = [
+        f"{name}: {stored.get(name)!r} there, {settings.get(name)!r} here"
+        for name in sorted(stored.keys() | settings.keys())
+        if stored.get(name) != settings.get(name)
+    ]
+    if different:
+        raise ValueError(
+            f"checkpoint {str(path)!r} belongs to a different run ({'; '.join(different)}); pass "
+            f"the same data and settings to continue it, or another path to start anew"
+        )
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name != "posix":  # elsewhere a directory cannot be opened
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

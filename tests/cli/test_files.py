@@ -1,0 +1,89 @@
+import json
+
+import numpy as np
+import pytest
+
+import riemtr
+from riemtr.cli.files import check_target, save_plot, save_result, write_atomically
+
+ABOUT = {"problem": "made up", "parameters": {"n": 4}}
+
+
+def solved(name, **parameters):
+    case = riemtr.problems.build(name, rng=0, **parameters)
+    return riemtr.PracticalTRM().solve(case.problem, case.start)
+
+
+def test_npz_gives_back_point_and_history_without_pickles(tmp_path):
+    result = solved("rayleigh", n=8)
+    save_result(tmp_path / "run.npz", result, ABOUT)
+    with np.load(tmp_path / "run.npz", allow_pickle=False) as saved:
+        assert np.array_equal(saved["point"], result.point)
+        for name, column in result.history.items():
+            same = np.array_equal(saved[f"history_{name}"], column, equal_nan=column.dtype == float)
+            assert same, name
+        summary = json.loads(str(saved["summary"]))
+    assert summary["cost"] == result.cost
+    assert summary["certificate"]["verdict"] == "minimizer"
+    assert summary["parameters"] == {"n": 4}
+
+
+def test_json_is_strict_and_gives_back_the_same_numbers(tmp_path):
+    result = solved("rayleigh", n=8)
+    save_result(tmp_path / "run.json", result, ABOUT)
+    saved = json.loads(
+        (tmp_path / "run.json").read_text(), parse_constant=lambda constant: pytest.fail(constant)
+    )
+    assert saved["point"] == result.point.tolist()
+    assert saved["history"]["cost"] == result.history["cost"].tolist()
+    assert saved["history"]["ratio"][0] is None
+    assert saved["counts"] == result.counts.as_dict()
+    assert saved["converged"] is True
+
+
+@pytest.mark.parametrize("name", ["singular-vectors", "low-rank"])
+def test_points_with_parts_are_saved_part_by_part(tmp_path, name):
+    result = solved(name)
+    save_result(tmp_path / "run.npz", result, ABOUT)
+    save_result(tmp_path / "run.json", result, ABOUT)
+    read = json.loads((tmp_path / "run.json").read_text())
+    with np.load(tmp_path / "run.npz", allow_pickle=False) as saved:
+        for number, part in enumerate(result.point):
+            assert np.array_equal(saved[f"point_{number}"], part)
+            assert np.array_equal(read["point"][number], part)
+
+
+def test_parameters_unknown_to_json_are_written_as_text(tmp_path):
+    save_result(tmp_path / "run.json", solved("rayleigh", n=3), {"parameters": {"a": 1 + 2j}})
+    assert json.loads((tmp_path / "run.json").read_text())["parameters"] == {"a": "(1+2j)"}
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_plots_are_files_of_their_kind(tmp_path, suffix):
+    magic = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+    save_plot(tmp_path / f"run{suffix}", solved("rayleigh", n=8), "title")
+    assert (tmp_path / f"run{suffix}").read_bytes().startswith(magic[suffix])
+
+
+def test_targets_are_checked_before_the_run(tmp_path):
+    (tmp_path / "run.npz").write_text("precious")
+    (tmp_path / "folder.npz").mkdir()
+    with pytest.raises(FileExistsError, match="--force"):
+        check_target(tmp_path / "run.npz", (".npz",), force=False)
+    with pytest.raises(ValueError, match=r"must end in \.npz or \.json"):
+        check_target(tmp_path / "run.txt", (".npz", ".json"), force=False)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        check_target(tmp_path / "none" / "run.npz", (".npz",), force=False)
+    with pytest.raises(IsADirectoryError):
+        check_target(tmp_path / "folder.npz", (".npz",), force=True)
+    check_target(tmp_path / "run.npz", (".npz",), force=True)
+    check_target(tmp_path / "RUN.NPZ", (".npz",), force=False)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text("old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "text, not bytes")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
+    assert path.read_text() == "old"

@@ -1,0 +1,60 @@
+import math
+
+import pytest
+
+from riemtr.cli.parameters import (
+    build_problem,
+    format_parameters,
+    parse_parameters,
+    parse_value,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("50", 50),
+        ("-3", -3),
+        ("1e-2", 0.01),
+        ("0.5", 0.5),
+        ("true", True),
+        ("False", False),
+        ("None", None),
+        ("camera", "camera"),
+        ("a=b", "a=b"),
+        ("", ""),
+    ],
+)
+def test_values_get_the_type_they_look_like(text, value):
+    parsed = parse_value(text)
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_infinity_is_a_number():
+    assert parse_value("inf") == math.inf
+
+
+def test_a_value_may_contain_an_equals_sign():
+    assert parse_parameters(["image=a=b.png", " n = 3 "]) == {"image": "a=b.png", "n": 3}
+
+
+@pytest.mark.parametrize("setting", ["n", "=3", ""])
+def test_settings_without_name_or_value_are_refused(setting):
+    with pytest.raises(ValueError, match=r"must look like name=value.*got"):
+        parse_parameters([setting])
+
+
+def test_a_parameter_set_twice_is_refused():
+    with pytest.raises(ValueError, match="'n' is set twice"):
+        parse_parameters(["n=3", "n=4"])
+
+
+def test_formatted_parameters_are_read_back_the_same():
+    parameters = {"n": 30, "p": None, "theta": 0.2, "image": "camera", "flag": True}
+    assert parse_parameters(format_parameters(parameters).split()) == parameters
+
+
+def test_a_value_of_the_wrong_type_names_the_problem_and_the_setting():
+    with pytest.raises(ValueError, match="cannot build 'rayleigh' with n=abc: "):
+        build_problem("rayleigh", {"n": "abc"}, seed=0)

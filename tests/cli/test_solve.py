@@ -1,0 +1,202 @@
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import riemtr
+from riemtr.cli.app import app
+from riemtr.problems import registry
+
+
+def solve(*arguments):
+    return CliRunner().invoke(app, ["solve", *map(str, arguments)])
+
+
+def words(outcome):
+    """The output without frames and line breaks."""
+    lines = (line.strip("│╭╮╰╯─ ") for line in outcome.output.splitlines())
+    return " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize("name", ["practical", "exact"])
+def test_the_optimum_is_found_and_explained(name):
+    case = riemtr.problems.build("rayleigh", rng=3, n=12)
+    outcome = solve("rayleigh", "-p", "n=12", "--seed", 3, "--solver", name)
+    assert outcome.exit_code == 0
+    text = words(outcome)
+    assert f"cost {case.truth.cost:.9f}"[:-1] in text
+    assert "a strict minimizer" in text
+    assert "converged" in text
+    assert "from the known solution" in text
+    assert "gradient norm" in text  # the table
+
+
+def test_the_saved_point_is_the_truth(tmp_path):
+    path = tmp_path / "run.npz"
+    assert solve("rayleigh", "-p", "n=12", "--tolerance", 1e-10, "--out", path).exit_code == 0
+    case = riemtr.problems.build("rayleigh", rng=0, n=12)
+    with np.load(path, allow_pickle=False) as saved:
+        assert case.truth.distance(saved["point"]) < 1e-7
+        summary = json.loads(str(saved["summary"]))
+    assert summary["cost"] == pytest.approx(case.truth.cost, abs=1e-12)
+    assert summary["problem"] == "rayleigh"
+    assert summary["parameters"] == {"n": 12}
+    assert "TrustRegion" in summary["solver"]
+
+
+def test_parameters_reach_the_problem(tmp_path):
+    path = tmp_path / "run.json"
+    settings = ["-p", "n=6", "--parameter", "theta=0.1", "-p", "k=none", "-p", "p=800"]
+    outcome = solve("dictionary-learning", *settings, "--out", path, "--quiet")
+    assert outcome.exit_code == 0
+    saved = json.loads(path.read_text())
+    assert len(saved["point"]) == 6
+    assert saved["parameters"]["theta"] == 0.1
+    assert saved["parameters"]["k"] is None
+
+
+def test_the_same_seed_gives_the_same_result(tmp_path):
+    for name in ("a", "b", "c"):
+        solve("rayleigh", "--seed", int(name == "c"), "--out", tmp_path / f"{name}.json", "-q")
+    points = [json.loads((tmp_path / f"{name}.json").read_text())["point"] for name in "abc"]
+    assert points[0] == points[1] != points[2]
+
+
+def test_running_out_of_iterations_is_exit_code_1_with_the_remedy():
+    outcome = solve("rayleigh", "--max-iterations", 2)
+    assert outcome.exit_code == 1
+    assert "raise --max-iterations" in words(outcome)
+    assert "none yet: the slope here is" in words(outcome)
+
+
+def test_running_out_of_time_is_exit_code_1():
+    outcome = solve("rayleigh", "--max-seconds", 0)
+    assert outcome.exit_code == 1
+    assert "raise --max-seconds" in words(outcome)
+
+
+def test_too_large_a_fixed_radius_is_explained():
+    outcome = solve("rayleigh", "--solver", "exact", "--radius", 3)
+    assert outcome.exit_code == 1
+    assert "use a smaller --radius, or --solver practical" in words(outcome)
+
+
+def test_tolerances_reach_the_solver(tmp_path):
+    path = tmp_path / "run.json"
+    solve("rayleigh", "--tolerance", 1e-3, "--curvature-tolerance", 1e-4, "--out", path)
+    certificate = json.loads(path.read_text())["certificate"]
+    assert certificate["tolerance"] == 1e-3
+    assert certificate["curvature_tolerance"] == 1e-4
+
+
+def test_quiet_is_one_line():
+    outcome = solve("rayleigh", "-p", "n=12", "--quiet")
+    cost = riemtr.problems.build("rayleigh", rng=0, n=12).truth.cost
+    assert len(outcome.output.splitlines()) == 1
+    assert outcome.output.startswith(f"converged: minimizer, cost {cost:.6f}"[:-1])
+
+
+def test_no_control_characters_where_there_is_no_terminal():
+    outcome = solve("rayleigh")
+    assert "\x1b" not in outcome.output
+    assert outcome.output.count("iteration  ") == 1
+
+
+@pytest.mark.parametrize("option", ["--out", "--plot"])
+def test_existing_files_are_replaced_only_by_force(tmp_path, option):
+    path = tmp_path / {"--out": "run.json", "--plot": "run.png"}[option]
+    path.write_text("precious")
+    outcome = solve("rayleigh", option, path)
+    assert outcome.exit_code == 2
+    assert "--force" in outcome.stderr
+    assert outcome.stdout == ""
+    assert path.read_text() == "precious"
+    assert solve("rayleigh", option, path, "--force").exit_code == 0
+    assert path.read_bytes() != b"precious"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_saved_files_are_named(tmp_path):
+    outcome = solve("rayleigh", "--out", tmp_path / "a.npz", "--plot", tmp_path / "a.png")
+    assert outcome.exit_code == 0
+    assert f"saved {tmp_path / 'a.npz'}" in outcome.output
+    assert f"saved {tmp_path / 'a.png'}" in outcome.output
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["raleigh"], "did you mean 'rayleigh'?"),
+        (["rayleigh", "-p", "m=3"], "has no parameter 'm'; it takes n=50"),
+        (["rayleigh", "-p", "n=[bold]"], "cannot build 'rayleigh' with n=[bold]"),
+        (["rayleigh", "-p", "n=0"], "n must be an integer of at least 1; got 0"),
+        (["rayleigh", "-p", "n"], "must look like name=value"),
+        (["rayleigh", "--radius", "1"], "leave out --radius"),
+        (["rayleigh", "--solver", "exact", "--radius", "-1"], "radius must be a positive"),
+        (["rayleigh", "--tolerance", "-1"], "tolerance must be a nonnegative number"),
+        (["rayleigh", "--max-iterations", "-1"], "max_iterations must be at least 0"),
+        (["rayleigh", "--out", "run.txt"], "must end in .npz or .json"),
+        (["rayleigh", "--plot", "run.txt"], "must end in .png or .pdf or .svg"),
+        (["dictionary-learning", "-p", "dictionary=round"], "got 'round'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(arguments, message):
+    outcome = solve(*arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("error: ")
+    assert message in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_an_unknown_solver_lists_the_known_ones():
+    outcome = solve("rayleigh", "--solver", "newton")
+    assert outcome.exit_code == 2
+    assert "practical" in outcome.stderr
+
+
+def register(monkeypatch, name, cost):
+    def builder(rng):
+        sphere = riemtr.Sphere(30)
+        return registry.Case(riemtr.Problem(sphere, cost), sphere.random_point(rng))
+
+    monkeypatch.setitem(registry._BUILDERS, name, builder)
+
+
+def test_a_cost_that_is_not_finite_at_the_start_is_one_line(monkeypatch):
+    register(monkeypatch, "not-finite", lambda x: x[0] * np.nan)
+    outcome = solve("not-finite")
+    assert outcome.exit_code == 2
+    assert "both must be finite" in outcome.stderr
+
+
+def test_a_bug_in_a_cost_is_not_hidden(monkeypatch):
+    def broken(x):
+        raise ZeroDivisionError("a bug")
+
+    register(monkeypatch, "broken", broken)
+    assert isinstance(solve("broken").exception, ZeroDivisionError)
+
+
+def test_ctrl_c_shows_and_saves_the_best_point_so_far(monkeypatch, tmp_path):
+    weights = np.linspace(-1.0, 1.0, 30)
+    visits = []
+
+    def interrupted(x):
+        visits.append(x)
+        if len(visits) > 4:
+            raise KeyboardInterrupt
+        return x @ (weights * x)
+
+    register(monkeypatch, "interrupted", interrupted)
+    outcome = solve("interrupted", "--out", tmp_path / "run.json")
+    assert outcome.exit_code == 1
+    assert "interrupted from the keyboard" in words(outcome)
+    assert "(30 numbers)" in words(outcome)
+    saved = json.loads((tmp_path / "run.json").read_text())
+    point = np.array(saved["point"])
+    assert saved["status"] == "interrupted"
+    assert saved["cost"] == pytest.approx(point @ (weights * point))
+    assert saved["cost"] == min(saved["history"]["cost"])

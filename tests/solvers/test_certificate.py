@@ -1,0 +1,130 @@
+"""Certificates: right, and honest about what is not known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from pymanopt.manifolds import Euclidean, Stiefel
+
+import riemtr
+
+
+def euclidean(hessian: np.ndarray, gradient: np.ndarray | None = None) -> riemtr.Problem:
+    slope = np.zeros(len(hessian)) if gradient is None else gradient
+    return riemtr.Problem(
+        Euclidean(len(hessian)),
+        lambda x: float(slope @ x + 0.5 * x @ hessian @ x),
+        euclidean_gradient=lambda x: slope + hessian @ x,
+        euclidean_hessian=lambda x, v: hessian @ v,
+    )
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "verdict", "strict"),
+    [
+        ([1.0, 2.0, 3.0], "minimizer", True),
+        ([0.0, 2.0, 3.0], "minimizer", False),
+        ([0.0, 0.0, 0.0], "minimizer", False),
+        ([-1e-8, 1.0, 2.0], "minimizer", False),
+        ([-1e-3, 1.0, 2.0], "saddle", False),
+        ([-3.0, -2.0, -1.0], "maximizer", False),
+        ([-3.0, -2.0, 0.0], "maximizer", False),
+    ],
+)
+def test_verdicts(eigenvalues, verdict, strict):
+    basis, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))
+    hessian = (basis * np.array(eigenvalues)) @ basis.T
+    certificate = riemtr.certify(euclidean(hessian), np.zeros(3))
+    assert certificate.verdict == verdict
+    assert certificate.strict == strict
+    assert certificate.min_eigenvalue == pytest.approx(eigenvalues[0], abs=1e-12)
+    direction = certificate.direction
+    assert np.linalg.norm(direction) == pytest.approx(1.0)
+    assert direction @ hessian @ direction == pytest.approx(eigenvalues[0], abs=1e-9)
+
+
+def test_not_critical_where_the_gradient_is_large():
+    certificate = riemtr.certify(euclidean(np.eye(2), np.array([1e-3, 0.0])), np.zeros(2))
+    assert certificate.verdict == "not-critical"
+    assert math.isnan(certificate.min_eigenvalue)
+    looser = riemtr.certify(
+        euclidean(np.eye(2), np.array([1e-3, 0.0])), np.zeros(2), tolerance=1e-2
+    )
+    assert looser.verdict == "minimizer"
+
+
+def test_unresolved_where_the_error_bound_straddles_the_threshold():
+    # Rounding of a Hessian of size 1e12 hides whether -1e-7 is there.
+    hessian = np.diag([0.0, 1e12])
+    certificate = riemtr.certify(euclidean(hessian), np.zeros(2), curvature_tolerance=1e-9)
+    assert certificate.verdict == "unresolved"
+    assert certificate.error_bound > 1e-9
+
+
+def test_a_run_that_cannot_be_resolved_says_so():
+    result = riemtr.PracticalTRM(curvature_tolerance=1e-9).solve(
+        euclidean(np.diag([0.0, 1e12])), np.zeros(2)
+    )
+    assert result.status is riemtr.Status.UNRESOLVED
+    assert not result.converged
+    assert "curvature_tolerance" in str(result.status)
+
+
+def test_dimension_zero_is_a_strict_minimizer():
+    certificate = riemtr.certify(riemtr.dictionary_problem(np.ones((1, 5))), np.array([1.0]))
+    assert certificate.verdict == "minimizer"
+    assert certificate.strict
+    assert certificate.min_eigenvalue == math.inf
+
+
+def test_certifies_the_endpoint_of_any_solver():
+    import pymanopt
+    from pymanopt.optimizers import SteepestDescent
+
+    manifold = Stiefel(5, 2)
+    matrix = np.diag(np.arange(5.0))
+
+    @pymanopt.function.autograd(manifold)
+    def cost(x):
+        import autograd.numpy as anp
+
+        return anp.trace(x.T @ matrix @ x)
+
+    problem = pymanopt.Problem(manifold, cost)
+    saddle = np.eye(5)[:, 1:3]
+    # Not exactly there: pymanopt divides by the gradient norm.
+    nudge = 1e-9 * np.random.default_rng(0).standard_normal((5, 2))
+    nearby = manifold.retraction(saddle, manifold.projection(saddle, nudge))
+    stuck = SteepestDescent(verbosity=0).run(problem, initial_point=nearby).point
+    assert riemtr.certify(problem, stuck).verdict == "saddle"
+    free = riemtr.PracticalTRM().solve(problem, saddle)
+    assert free.certificate.verdict == "minimizer"
+    # Rotations of the frame leave the cost alone: not strict.
+    assert not free.certificate.strict
+
+
+def test_finite_differences_widen_the_error_bound():
+    hessian = np.diag([1.0, 2.0])
+    exact = euclidean(hessian)
+    approximate = riemtr.Problem(
+        Euclidean(2),
+        lambda x: float(0.5 * x @ hessian @ x),
+        riemannian_gradient=lambda x: hessian @ x,
+    )
+    sharp, wide = (riemtr.certify(p, np.zeros(2)) for p in (exact, approximate))
+    assert wide.verdict == sharp.verdict == "minimizer"
+    assert wide.error_bound > 100 * sharp.error_bound
+
+
+def test_prints_well():
+    text = repr(riemtr.certify(euclidean(np.eye(2)), np.zeros(2)))
+    assert "minimizer, strict" in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("option", ["tolerance", "curvature_tolerance"])
+def test_bad_tolerances_are_named(option):
+    with pytest.raises(ValueError, match=option):
+        riemtr.certify(euclidean(np.eye(2)), np.zeros(2), **{option: -1.0})

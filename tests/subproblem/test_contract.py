@@ -1,0 +1,203 @@
+"""The contract every subproblem solver passes, on every kind of model."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from pymanopt.manifolds import Euclidean, Stiefel, SymmetricPositiveDefinite
+
+import riemtr
+from riemtr.manifolds import random_point
+from riemtr.subproblem import Ended, solve_subproblem
+
+SOLVERS = {
+    "exact": riemtr.ExactSubproblem(),
+    "near-exact": riemtr.NearExactSubproblem(),
+    "tcg": riemtr.TruncatedCG(),
+    "hybrid": riemtr.HybridSubproblem(),
+    "sdp": riemtr.SDPSubproblem(),
+}
+EXACT = ("exact", "sdp")
+
+
+def quadratic(hessian: np.ndarray, gradient: np.ndarray) -> riemtr.Problem:
+    """A quadratic cost on a Euclidean space, whose model at the origin is itself."""
+    return riemtr.Problem(
+        Euclidean(len(gradient)),
+        lambda x: float(gradient @ x + 0.5 * x @ hessian @ x),
+        euclidean_gradient=lambda x: gradient + hessian @ x,
+        euclidean_hessian=lambda x, v: hessian @ v,
+    )
+
+
+def models() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    basis, _ = np.linalg.qr(rng.standard_normal((8, 8)))
+    positive = (basis * np.linspace(1, 10, 8)) @ basis.T
+    indefinite = (basis * np.linspace(-3, 5, 8)) @ basis.T
+    semidefinite = (basis * np.array([0, 0, 1, 2, 3, 4, 5, 6.0])) @ basis.T
+    gradient = rng.standard_normal(8)
+    hard = gradient - (basis[:, 0] @ gradient) * basis[:, 0]
+    return {
+        "positive": (positive, gradient),
+        "indefinite": (indefinite, gradient),
+        "semidefinite": (semidefinite, semidefinite @ gradient),
+        "hard": (indefinite, hard),
+        "linear": (np.zeros((8, 8)), gradient),
+        "one-dimensional": (np.array([[-2.0]]), np.array([0.5])),
+    }
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.5, 100.0])
+@pytest.mark.parametrize("model", sorted(models()))
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_contract(name, model, radius):
+    hessian, gradient = models()[model]
+    here = quadratic(hessian, gradient).at(np.zeros(len(gradient)))
+    step = SOLVERS[name].solve(here, radius)
+    vector = step.vector
+    assert np.linalg.norm(vector) <= radius * (1 + 1e-9)
+    assert step.norm == pytest.approx(np.linalg.norm(vector))
+    scale = np.abs(hessian).max() * np.linalg.norm(vector) + 1e-300
+    np.testing.assert_allclose(step.hessian_vector, hessian @ vector, atol=1e-9 * scale)
+    decrease = -(gradient @ vector + 0.5 * vector @ hessian @ vector)
+    assert step.predicted_decrease == pytest.approx(decrease, rel=1e-6, abs=1e-12)
+    # Never worse than the Cauchy point.
+    length = np.linalg.norm(gradient)
+    bend = gradient @ hessian @ gradient
+    tau = min(radius / length, length**2 / bend) if bend > 0 else radius / length
+    cauchy = tau * length**2 - 0.5 * tau**2 * bend
+    assert decrease >= cauchy * (1 - 1e-5)
+    assert step.on_boundary == (abs(step.norm - radius) <= 1e-2 * radius)
+    assert isinstance(step.ended, Ended)
+    best = solve_subproblem(hessian, gradient, radius).model_decrease
+    if name in EXACT:
+        assert decrease == pytest.approx(best, rel=1e-5)
+    elif name == "near-exact":
+        assert decrease >= 0.9 * best * (1 - 1e-12)
+    if name == "exact":
+        certificate = step.certificate
+        assert certificate.kkt_residual <= 1e-10
+        assert certificate.shifted_min_eigenvalue >= -1e-12 * np.abs(hessian).max()
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_agrees_with_the_exact_solver_where_the_step_is_interior(name):
+    hessian, gradient = models()["positive"]
+    here = quadratic(hessian, gradient).at(np.zeros(8))
+    step = SOLVERS[name].solve(here, 100.0)
+    tolerance = 0.2 if name in ("tcg", "hybrid") else 1e-5
+    newton = -np.linalg.solve(hessian, gradient)
+    assert np.linalg.norm(step.vector - newton) <= tolerance * np.linalg.norm(newton)
+
+
+@pytest.mark.parametrize("name", ["exact", "near-exact", "sdp"])
+@pytest.mark.parametrize(
+    "manifold", [Stiefel(5, 2), SymmetricPositiveDefinite(3), riemtr.Sphere(6)], ids=str
+)
+def test_dense_solvers_work_on_any_manifold(name, manifold):
+    rng = np.random.default_rng(1)
+    point = random_point(manifold, rng)
+    weights = rng.standard_normal(point.shape)
+    problem = riemtr.Problem(
+        manifold,
+        lambda x: float(np.sum(weights * x**3)),
+        euclidean_gradient=lambda x: 3 * weights * x**2,
+        euclidean_hessian=lambda x, v: 6 * weights * x * v,
+    )
+    here = problem.at(point)
+    step = SOLVERS[name].solve(here, 0.3)
+    matrix = here.hessian_matrix()
+    gradient = here.basis.coordinates(here.gradient)
+    best = solve_subproblem(matrix, gradient, 0.3).model_decrease
+    assert here.norm(step.vector) <= 0.3 * (1 + 1e-9)
+    assert step.predicted_decrease >= 0.9 * best * (1 - 1e-6)
+    difference = step.hessian_vector - here.hessian(step.vector)
+    assert here.norm(difference) <= 1e-8 * (1 + here.norm(step.hessian_vector))
+
+
+@pytest.mark.parametrize("name", ["tcg", "hybrid", "exact", "near-exact"])
+def test_steps_along_negative_curvature_where_the_gradient_vanishes(name):
+    hessian = np.diag([-2.0, 1.0, 3.0])
+    here = quadratic(hessian, np.zeros(3)).at(np.zeros(3))
+    here.curvature(1e-6)
+    step = SOLVERS[name].solve(here, 0.7)
+    np.testing.assert_allclose(np.abs(step.vector), [0.7, 0.0, 0.0], atol=1e-6)
+    assert step.predicted_decrease == pytest.approx(0.49)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_sign_of_the_curvature_step_follows_the_gradient(sign):
+    hessian = np.diag([-2.0, 1.0, 3.0])
+    here = quadratic(hessian, np.array([sign * 1e-9, 0.0, 0.0])).at(np.zeros(3))
+    here.curvature(1e-6)
+    step = riemtr.TruncatedCG().solve(here, 0.5)
+    assert step.ended is Ended.CURVATURE_START
+    assert step.vector[0] == pytest.approx(-sign * 0.5)
+
+
+def test_no_curvature_is_asked_for_where_the_gradient_is_large():
+    hessian, gradient = models()["indefinite"]
+    here = quadratic(hessian, gradient).at(np.zeros(8))
+    riemtr.TruncatedCG().solve(here, 0.1)
+    assert here.known_curvature is None
+    assert here.counts.hessian_products <= 2
+
+
+def test_truncated_cg_reuses_products_for_a_smaller_radius():
+    hessian, gradient = models()["positive"]
+    here = quadratic(hessian, gradient).at(np.zeros(8))
+    solver = riemtr.TruncatedCG(kappa=1e-8)
+    first = solver.solve(here, 10.0)
+    used = here.counts.hessian_products
+    for radius in (1.0, 0.5, 0.01):
+        second = solver.solve(here, radius, first)
+        fresh = solver.solve(quadratic(hessian, gradient).at(np.zeros(8)), radius)
+        np.testing.assert_array_equal(second.vector, fresh.vector)
+    assert here.counts.hessian_products == used
+
+
+def test_truncated_cg_is_exact_in_as_many_steps_as_dimensions():
+    hessian, gradient = models()["positive"]
+    here = quadratic(hessian, gradient).at(np.zeros(8))
+    step = riemtr.TruncatedCG(kappa=1e-12).solve(here, 100.0)
+    np.testing.assert_allclose(step.vector, -np.linalg.solve(hessian, gradient), rtol=1e-8)
+    assert here.counts.hessian_products <= 8
+
+
+def test_perfect_preconditioner_needs_one_product():
+    hessian, gradient = models()["positive"]
+    plain = quadratic(hessian, gradient)
+    problem = riemtr.Problem(
+        plain.manifold,
+        plain.cost.cost,
+        euclidean_gradient=plain.cost.gradient,
+        euclidean_hessian=plain.cost.hessian,
+        preconditioner=lambda point, vector: np.linalg.solve(hessian, vector),
+    )
+    here = problem.at(np.zeros(8))
+    step = riemtr.TruncatedCG().solve(here, 100.0)
+    np.testing.assert_allclose(step.vector, -np.linalg.solve(hessian, gradient), rtol=1e-10)
+    assert here.counts.hessian_products == 1
+
+
+def test_hybrid_switches_to_the_matrix_and_recycles_its_factor():
+    case = riemtr.problems.build("dictionary-learning", rng=0, n=12, p=3000, mu=0.1)
+    solver = riemtr.TrustRegion(subproblem=riemtr.HybridSubproblem(), tolerance=1e-10)
+    hybrid = solver.solve(case.problem, case.start)
+    dense = riemtr.TrustRegion(subproblem=riemtr.NearExactSubproblem(), tolerance=1e-10).solve(
+        case.problem, case.start
+    )
+    assert hybrid.converged
+    assert dense.converged
+    assert 0 < hybrid.counts.hessian_matrices < dense.counts.hessian_matrices
+
+
+def test_zero_gradient_without_known_curvature_gives_a_zero_step():
+    here = quadratic(np.eye(3), np.zeros(3)).at(np.zeros(3))
+    for solver in SOLVERS.values():
+        step = solver.solve(here, 1.0)
+        assert step.norm <= 1e-6
+        assert math.isclose(step.predicted_decrease, 0.0, abs_tol=1e-12)
