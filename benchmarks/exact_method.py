@@ -66,8 +66,7 @@ def main() -> None:
         print(
             f"{n:>4}{np.median(iterations):>12.0f}{rises:>8}/{starts}{max(errors):>11.1e}"
             f"{sum(error <= MU for error in errors):>7}/{starts}{verdicts:>9}/{starts}"
-            f"{np.nanmedian(orders):>8.2f}   "
-            + " -> ".join(f"{norm:.1e}" for norm in norms)
+            f"{np.nanmedian(orders):>8.2f}   " + " -> ".join(f"{norm:.1e}" for norm in norms)
         )
 
 

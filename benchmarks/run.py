@@ -22,7 +22,9 @@ def names() -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run of each")
-    parser.add_argument("only", nargs="*", help=f"which to run; all of {', '.join(names())} if none")
+    parser.add_argument(
+        "only", nargs="*", help=f"which to run; all of {', '.join(names())} if none"
+    )
     arguments = parser.parse_args()
     unknown = set(arguments.only) - set(names())
     if unknown:

@@ -114,7 +114,8 @@ def main() -> None:
             cells.append(", ".join(f"{number} {verdict}" for verdict, number in verdicts.items()))
         seconds = time.perf_counter() - begin
         print(
-            f"{name:<24}" + "".join(f"{cell:>30}" for cell in cells)
+            f"{name:<24}"
+            + "".join(f"{cell:>30}" for cell in cells)
             + f"{minimizers:>8}/{3 * count}   ({seconds:.0f} s)"
         )
 

@@ -87,6 +87,11 @@ class Deflation:
         self.rotation = self.rotation @ turn
         self.found = directions.shape[1]
 
+    def surrender(self) -> np.ndarray:
+        """Return the array of the turned data, to be overwritten; the deflation ends with it."""
+        self._own()
+        return self.data
+
     def _own(self) -> None:
         if not self._owned:
             self.data = np.array(self.data, order="C")

@@ -6,18 +6,23 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from pymanopt.manifolds import Euclidean
 
 from riemtr.errors import unknown_name
+from riemtr.problem import Problem
 from riemtr.subproblem.exact import solve_exact_dense
 from riemtr.subproblem.normalised import solve_normalised
 from riemtr.subproblem.scaling import largest_magnitude
 from riemtr.subproblem.sdp import solve_lifted
 from riemtr.subproblem.solution import SubproblemSolution
+from riemtr.subproblem.step import Ended
+from riemtr.subproblem.truncated_cg import TruncatedCG
 
 __all__ = ["SubproblemSolution", "solve_subproblem"]
 
 # Rounding in single precision and finite differences leave less; a wrong Hessian leaves more.
 _ASYMMETRY = 1e-4
+_EPS = 2.0**-52
 _LARGEST = 1e300  # n of these still sum to a finite number
 
 
@@ -37,7 +42,8 @@ def solve_subproblem(
     method : {"exact", "sdp", "tcg"}
         ``"exact"``: eigendecomposition, a global minimiser to machine precision. ``"sdp"``: the
         paper's semidefinite lifting (eqn:SDP_relaxation), slow, an independent check; needs the
-        extra ``sdp``. ``"tcg"``: Steihaug–Toint truncated conjugate gradients, approximate.
+        extra ``sdp``. ``"tcg"``: truncated conjugate gradients, approximate, along negative
+        curvature if the gradient is zero.
 
     Returns
     -------
@@ -132,47 +138,28 @@ def _checked_magnitude(name: str, array: np.ndarray) -> float:
 
 
 def _solve_tcg(hessian: np.ndarray, gradient: np.ndarray, radius: float) -> SubproblemSolution:
-    return solve_normalised(_truncated_cg_dense, hessian, gradient, radius)
+    return solve_normalised(_truncated_cg, hessian, gradient, radius)
 
 
-def _truncated_cg_dense(
+def _truncated_cg(
     hessian: np.ndarray, gradient: np.ndarray, radius: float
 ) -> tuple[np.ndarray, float, bool, bool]:
-    """Steihaug–Toint: conjugate gradients until converged, the boundary, or negative curvature.
-
-    A zero gradient gives a zero step, also at a saddle: the method cannot see one.
-    """
-    step = np.zeros_like(gradient)
-    residual = gradient.copy()
-    direction = -residual
-    squared = float(residual.dot(residual))
-    target = 1e-20 * squared
-    for _ in range(2 * gradient.size):
-        if squared <= target:
-            break
-        image = hessian.dot(direction)
-        curvature = float(direction.dot(image))
-        following = step + (squared / curvature) * direction if curvature > 0.0 else None
-        if following is None or following.dot(following) >= radius * radius:
-            step = step + _to_boundary(step, direction, radius) * direction
-            step *= radius / math.sqrt(step.dot(step))
-            slope = float(step.dot(hessian.dot(step) + gradient))
-            return step, max(0.0, -slope / (radius * radius)), True, False
-        step = following
-        residual = residual + (squared / curvature) * image
-        previous, squared = squared, float(residual.dot(residual))
-        direction = (squared / previous) * direction - residual
-    return step, 0.0, False, False
-
-
-def _to_boundary(step: np.ndarray, direction: np.ndarray, radius: float) -> float:
-    """Return the positive root of ``|step + root * direction| = radius``."""
-    length = math.sqrt(direction.dot(direction))
-    along = float(step.dot(direction)) / length
-    slack = max(0.0, radius * radius - float(step.dot(step)))
-    # Of the two ways to write the root, the one without cancellation.
-    root = math.sqrt(along * along + slack)
-    return (slack / (along + root) if along > 0.0 else root - along) / length
+    """The solvers' truncated CG on the quadratic itself; a zero gradient asks for the curvature."""
+    problem = Problem(
+        Euclidean(gradient.size),
+        lambda x: float(x @ (gradient + 0.5 * (hessian @ x))),
+        euclidean_gradient=lambda x: gradient + hessian @ x,
+        euclidean_hessian=lambda x, v: hessian @ v,
+    )
+    here = problem.at(np.zeros_like(gradient))
+    if not gradient.any():
+        here.curvature(tolerance=_EPS)
+    step = TruncatedCG(kappa=1e-10, max_products=2 * gradient.size).solve(here, radius)
+    multiplier = 0.0
+    if step.on_boundary:
+        slope = float(step.vector.dot(step.hessian_vector + gradient))
+        multiplier = max(0.0, -slope / radius**2)
+    return step.vector, multiplier, step.on_boundary, step.ended is Ended.CURVATURE_START
 
 
 _METHODS: dict[str, Callable[[np.ndarray, np.ndarray, float], SubproblemSolution]] = {

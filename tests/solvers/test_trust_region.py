@@ -173,9 +173,7 @@ def test_fixed_radius_too_large_is_reported_with_the_remedy():
 
 
 def test_nonfinite_start_is_an_error_that_says_so():
-    problem = riemtr.Problem(
-        Euclidean(2), lambda x: math.nan, euclidean_gradient=lambda x: x
-    )
+    problem = riemtr.Problem(Euclidean(2), lambda x: math.nan, euclidean_gradient=lambda x: x)
     with pytest.raises(NonFiniteCostError, match="start is nan"):
         riemtr.PracticalTRM().solve(problem, np.zeros(2))
 
@@ -337,9 +335,11 @@ def test_a_step_is_at_most_the_radius_long():
 
 def test_quadratic_convergence_of_the_last_exact_steps():
     case = riemtr.problems.build("rayleigh", rng=4, n=20)
-    norms = riemtr.ExactTRM(0.3, tolerance=1e-12).solve(case.problem, case.start).history[
-        "gradient_norm"
-    ]
+    norms = (
+        riemtr.ExactTRM(0.3, tolerance=1e-12)
+        .solve(case.problem, case.start)
+        .history["gradient_norm"]
+    )
     last = norms[norms > 1e-13][-3:]
     assert last[2] <= 10 * last[1] ** 2
 

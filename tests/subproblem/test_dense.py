@@ -76,8 +76,10 @@ def test_truncated_cg_follows_negative_curvature_to_the_boundary():
     assert solution.on_boundary
 
 
-def test_truncated_cg_does_not_see_a_saddle():
-    assert not solve_subproblem(np.diag([-1.0, 1.0]), np.zeros(2), 1.0, method="tcg").vector.any()
+def test_truncated_cg_leaves_a_saddle_but_not_a_minimizer():
+    saddle = solve_subproblem(np.diag([-1.0, 1.0]), np.zeros(2), 2.0, method="tcg")
+    np.testing.assert_allclose(np.abs(saddle.vector), [2.0, 0.0], atol=1e-9)
+    assert not solve_subproblem(np.diag([0.5, 1.0]), np.zeros(2), 1.0, method="tcg").vector.any()
 
 
 @pytest.mark.parametrize("exponents", [(150, -150, 150), (-150, 150, -150), (150, 150, 150)])

@@ -1,0 +1,59 @@
+"""From directions to the dictionary and the coefficients, in normal form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from riemtr.recovery.deflation import Deflation, overwrite
+
+
+@dataclass(frozen=True, eq=False)
+class NormalForm:
+    """A (n x r) and the map X = unmixing Y (r x n), normalised; how the rows were reordered."""
+
+    dictionary: np.ndarray
+    unmixing: np.ndarray
+    directions: np.ndarray
+    scales: np.ndarray
+    order: np.ndarray
+
+
+def normal_form(directions: np.ndarray, matrix: np.ndarray, inverse: np.ndarray) -> NormalForm:
+    """Return dictionary and unmixing matrix for directions q_i on the sphere of whitened data.
+
+    With X = Q'(W Y), the rows q_i'(W Y), the paper's step 4, A = Y X'(X X')^-1, equals
+    W^+ (Q')^-1: W Y has orthogonal rows of one length. That form squares no condition number.
+
+    Order, signs and scales, which the data leave open, are chosen thus: the atoms, columns of A,
+    have unit length; the entry of largest magnitude of each is positive; rows of X come in the
+    order of decreasing length, the atoms that explain most of Y first.
+
+    Parameters
+    ----------
+    directions : ndarray, shape (r, r)
+        Q, unit columns.
+    matrix, inverse : ndarray, shapes (r, n) and (n, r)
+        W and W^+.
+    """
+    dictionary = inverse.astype(np.float64) @ np.linalg.inv(directions.T)
+    lengths = np.linalg.norm(dictionary, axis=0)
+    largest = np.argmax(np.abs(dictionary), axis=0)
+    signs = np.where(dictionary[largest, np.arange(dictionary.shape[1])] < 0, -1.0, 1.0)
+    # rows of W Y have one length, so that of a row of X is that of its atom
+    order = np.argsort(-lengths, kind="stable")
+    scales = (signs * lengths)[order]
+    unmixing = scales[:, None] * (directions.T[order] @ matrix.astype(np.float64))
+    dictionary = dictionary[:, order] / scales
+    return NormalForm(
+        dictionary, unmixing, directions[:, order] * np.sign(scales), np.abs(scales), order
+    )
+
+
+def coefficients(form: NormalForm, deflation: Deflation) -> np.ndarray:
+    """Return X = scales * Q'(W Y), over the array that held the turned data."""
+    turn = form.scales[:, None] * (form.directions.T @ deflation.rotation)
+    data = deflation.surrender()
+    overwrite(turn, data)
+    return data
