@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +19,13 @@ from pymanopt.optimizers import (
 from pymanopt.optimizers.optimizer import Optimizer
 
 from riemtr.interop.pymanopt_problem import CountedOracles, EvaluationOracles, Oracles, assemble
+from riemtr.interop.pymanopt_record import Record, Stop
 from riemtr.manifolds import random_point
 from riemtr.manifolds.protocol import _global_numpy_randomness
-from riemtr.problem import Counts, Evaluation, Problem, as_problem
+from riemtr.problem import Counts, as_problem
+from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
-from riemtr.solvers import Iteration, Reason, Result, Status, StoppingCriterion
+from riemtr.solvers import Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.certificate import (
     MINIMIZER,
     UNRESOLVED,
@@ -32,8 +33,7 @@ from riemtr.solvers.certificate import (
     certify_evaluation,
     default_tolerances,
 )
-from riemtr.solvers.iteration import history_row, history_table
-from riemtr.solvers.trust_region import Observer, _Stopwatch
+from riemtr.solvers.trust_region import Observer
 
 _POPULATIONS = (NelderMead, ParticleSwarm)
 
@@ -133,7 +133,7 @@ class PymanoptSolver:
             start = random_point(converted.manifold, rng)
         start = check_point(converted.manifold, start)
         tolerances = default_tolerances(
-            converted.at(start).precision,
+            machine_precision(start),
             self.optimizer._min_gradient_norm,
             self.curvature_tolerance,
         )
@@ -146,7 +146,7 @@ class PymanoptSolver:
         optimizer = copy.copy(self.optimizer)
         optimizer._verbosity = 0
         populous = isinstance(optimizer, _POPULATIONS)
-        record = _Record(converted, oracles, counts, populous, stop, observers)
+        record = Record(converted, oracles, counts, populous, stop, observers)
         manifold = converted.manifold
         point = start
         if populous:
@@ -163,7 +163,7 @@ class PymanoptSolver:
         return self._result(record, reason, found, start, tolerances)
 
     def _result(
-        self, record: _Record, reason: Reason, found: Any, start: Any, tolerances: Tolerances
+        self, record: Record, reason: Reason, found: Any, start: Any, tolerances: Tolerances
     ) -> Result:
         seconds, counts = record.watch.seconds, record.counts.snapshot()
         if found is None:
@@ -183,8 +183,8 @@ class PymanoptSolver:
             seconds=seconds,
             reason=reason,
             counts=counts,
-            history=record.history(start, best, seconds),
-            solver=repr(self),
+            rows=record.complete(start, best, seconds),
+            solver=self,
             evaluation=best,
             tolerances=tolerances,
         )
@@ -225,21 +225,13 @@ def pymanopt_solvers(
     }
 
 
-class _Stop(Exception):
-    """Unwinds a pymanopt optimizer that was asked to stop."""
-
-    def __init__(self, reason: Reason):
-        super().__init__(str(reason))
-        self.reason = reason
-
-
 def _run(
-    optimizer: Optimizer, problem: pymanopt.Problem, point: Any, record: _Record
+    optimizer: Optimizer, problem: pymanopt.Problem, point: Any, record: Record
 ) -> tuple[Reason, Any]:
     """Run an optimizer; return why it ended, and pymanopt's result if it came to one."""
     try:
         found = optimizer.run(problem, initial_point=point)
-    except _Stop as stopped:
+    except Stop as stopped:
         return stopped.reason, None
     except KeyboardInterrupt:
         if not record.rows:
@@ -260,93 +252,3 @@ def _drawing_first(manifold: Any, start: Any) -> Any:
     pending = [start]
     shown.random_point = lambda: pending.pop() if pending else manifold.random_point()
     return shown
-
-
-class _Record:
-    """Oracles that watch the optimizer: rows of its history, stopping criteria, observers."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        oracles: Oracles,
-        counts: Counts,
-        populous: bool,
-        stop: StoppingCriterion | None,
-        observers: Sequence[Observer],
-    ):
-        self.problem = problem
-        self.counts = counts
-        self.watch = _Stopwatch()
-        self.rows: list[tuple[Any, ...]] = []
-        self.point: Any = None  # the last iterate
-        self._recorded = Counts()  # when it was reached
-        self._oracles = oracles
-        self._populous = populous
-        self._stop = stop
-        self._observers = observers
-        self._evaluated: tuple[Any, float] = (None, math.nan)
-        self._lowest = math.inf
-
-    def cost(self, point: Any) -> Any:
-        """The cost; a new lowest one makes a row, if the optimizer looks at nothing else."""
-        value = self._oracles.cost(point)
-        self._evaluated = (point, float(value))
-        if self._populous and value < self._lowest:
-            self._lowest = float(value)
-            self._add(point)
-        return value
-
-    def gradient(self, point: Any) -> Any:
-        """Riemannian gradient; where an optimizer asks for it is an iterate."""
-        gradient = self._oracles.gradient(point)
-        self._add(point, gradient)
-        return gradient
-
-    def hessian(self, point: Any, vector: Any) -> Any:
-        """Riemannian Hessian product."""
-        return self._oracles.hessian(point, vector)
-
-    def _add(self, point: Any, gradient: Any = None) -> None:
-        counts, seconds = self.counts.snapshot(), self.watch.seconds
-        with self.watch.paused():
-            self.point, self._recorded = point, counts
-            iteration = self._iteration(self._seen(point, gradient), counts, seconds)
-            self.rows.append(history_row(iteration))
-            reason = None if self._stop is None else self._stop.check(iteration)
-            for observer in self._observers:
-                if observer(iteration):
-                    reason = reason or Reason(Status.STOPPED, "by an observer")
-        if reason is not None:
-            raise _Stop(reason)
-
-    def _seen(self, point: Any, gradient: Any) -> Evaluation:
-        """Return the evaluation at a point, filled with what the optimizer has just seen there."""
-        here = self.problem.at(point)
-        known, cost = self._evaluated
-        if known is point:
-            here.__dict__["cost"] = cost
-        if gradient is not None:
-            here.__dict__["gradient"] = gradient
-        return here
-
-    def _iteration(self, here: Evaluation, counts: Counts, seconds: float) -> Iteration:
-        return Iteration(
-            number=len(self.rows),
-            stage=0,
-            here=here,
-            radius=math.nan,
-            step=None,
-            ratio=math.nan,
-            accepted=True,
-            escaped=False,
-            seconds=seconds,
-            counts=counts,
-        )
-
-    def history(self, start: Any, end: Evaluation, seconds: float) -> dict[str, np.ndarray]:
-        """Return the rows as a table, the start (if it was not seen) and the end included."""
-        if not self.rows:
-            self.rows.append(history_row(self._iteration(self.problem.at(start), Counts(), 0.0)))
-        if self.point is not end.point or self._recorded != self.counts:
-            self.rows.append(history_row(self._iteration(end, self.counts.snapshot(), seconds)))
-        return history_table(self.rows)

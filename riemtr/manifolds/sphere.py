@@ -12,7 +12,7 @@ from riemtr.manifolds.basis import HouseholderBasis
 
 
 def _norm(vector: np.ndarray) -> float:
-    squared = float(vector @ vector)
+    squared = float(np.vdot(vector, vector))  # unlike @ and dot, overflows without a warning
     if 1e-280 < squared < 1e280 and (vector.dtype.itemsize >= 8 or 1e-24 < squared < 1e24):
         return math.sqrt(squared)
     # The square under- or overflows long before the norm does.

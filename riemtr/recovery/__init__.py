@@ -1,1 +1,20 @@
-"""From a data matrix to a certified dictionary: precondition, solve, round, deflate."""
+"""L4: from a data matrix to a certified dictionary: precondition, solve, round, deflate."""
+
+from riemtr.recovery.pipeline import recover_dictionary, recover_row
+from riemtr.recovery.preconditioning import Preconditioned, precondition
+from riemtr.recovery.report import Atom, Progress, Recovery
+from riemtr.recovery.rounding import Rounding, round_direction
+from riemtr.recovery.rows import Solve
+
+__all__ = [
+    "Atom",
+    "Preconditioned",
+    "Progress",
+    "Recovery",
+    "Rounding",
+    "Solve",
+    "precondition",
+    "recover_dictionary",
+    "recover_row",
+    "round_direction",
+]

@@ -121,7 +121,7 @@ def fingerprint(data: np.ndarray) -> str:
     """Return a hash of the data's type, shape and every bit, without a copy of the whole."""
     digest = hashlib.sha256(f"{data.dtype.str} {data.shape}".encode())
     for row in data:
-        digest.update(np.ascontiguousarray(row))
+        digest.update(np.ascontiguousarray(row).tobytes())
     return digest.hexdigest()
 
 

@@ -87,6 +87,14 @@ class Deflation:
         self.rotation = self.rotation @ turn
         self.found = directions.shape[1]
 
+    def gram(self) -> np.ndarray:
+        """Return Y Y', in the original coordinates."""
+        total = np.zeros((self.data.shape[0], self.data.shape[0]))
+        for columns in _blocks(self.data):
+            block = self.data[:, columns].astype(np.float64, copy=False)
+            total += block @ block.T
+        return self.rotation @ total @ self.rotation.T
+
     def surrender(self) -> np.ndarray:
         """Return the array of the turned data, to be overwritten; the deflation ends with it."""
         self._own()

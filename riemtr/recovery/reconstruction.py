@@ -20,11 +20,13 @@ class NormalForm:
     order: np.ndarray
 
 
-def normal_form(directions: np.ndarray, matrix: np.ndarray, inverse: np.ndarray) -> NormalForm:
+def normal_form(
+    directions: np.ndarray, matrix: np.ndarray, inverse: np.ndarray, gram: np.ndarray
+) -> NormalForm:
     """Return dictionary and unmixing matrix for directions q_i on the sphere of whitened data.
 
     With X = Q'(W Y), the rows q_i'(W Y), the paper's step 4, A = Y X'(X X')^-1, equals
-    W^+ (Q')^-1: W Y has orthogonal rows of one length. That form squares no condition number.
+    W^+ (Q')^-1, since Y = W^+ (W Y). That form squares no condition number.
 
     Order, signs and scales, which the data leave open, are chosen thus: the atoms, columns of A,
     have unit length; the entry of largest magnitude of each is positive; rows of X come in the
@@ -36,13 +38,15 @@ def normal_form(directions: np.ndarray, matrix: np.ndarray, inverse: np.ndarray)
         Q, unit columns.
     matrix, inverse : ndarray, shapes (r, n) and (n, r)
         W and W^+.
+    gram : ndarray, shape (r, r)
+        (W Y)(W Y)'.
     """
     dictionary = inverse.astype(np.float64) @ np.linalg.inv(directions.T)
     lengths = np.linalg.norm(dictionary, axis=0)
     largest = np.argmax(np.abs(dictionary), axis=0)
     signs = np.where(dictionary[largest, np.arange(dictionary.shape[1])] < 0, -1.0, 1.0)
-    # rows of W Y have one length, so that of a row of X is that of its atom
-    order = np.argsort(-lengths, kind="stable")
+    row_lengths = np.sqrt(np.einsum("ij,ij->j", directions, gram @ directions))
+    order = np.argsort(-lengths * row_lengths, kind="stable")
     scales = (signs * lengths)[order]
     unmixing = scales[:, None] * (directions.T[order] @ matrix.astype(np.float64))
     dictionary = dictionary[:, order] / scales

@@ -11,6 +11,7 @@ import numpy as np
 
 from riemtr.problem import Counts, Evaluation
 from riemtr.solvers.certificate import Certificate, Tolerances, certify_evaluation
+from riemtr.solvers.iteration import history_table
 from riemtr.solvers.status import Reason, Status
 
 
@@ -32,14 +33,14 @@ class Result:
         Why the run stopped, with details.
     counts : Counts
         Oracle calls of the run.
-    history : dict of ndarray
-        A table with one row per iteration, the start included.
-    solver : str
-        The solver with its settings.
+    solver : TrustRegion or another solver
+        What ran, with its settings.
     evaluation : Evaluation
         The problem at the point.
     tolerances : Tolerances
         What the certificate is measured with.
+    rows : list of tuple
+        The history, row by row; see :attr:`history`.
     """
 
     point: Any
@@ -49,10 +50,15 @@ class Result:
     seconds: float
     reason: Reason
     counts: Counts
-    history: dict[str, np.ndarray] = field(repr=False)
-    solver: str
+    solver: Any
+    rows: list[tuple[Any, ...]] = field(repr=False)
     evaluation: Evaluation = field(repr=False)
     tolerances: Tolerances = field(repr=False)
+
+    @cached_property
+    def history(self) -> dict[str, np.ndarray]:
+        """The run as a table: a dict of arrays with one entry per iteration, the start included."""
+        return history_table(self.rows)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -92,7 +98,7 @@ class Result:
                 f"{counts.hessian_products} Hessian products, "
                 f"{counts.hessian_matrices} Hessian matrices",
             ),
-            ("solver", self.solver),
+            ("solver", str(self.solver)),
         ]
 
     def __repr__(self) -> str:

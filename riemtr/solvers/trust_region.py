@@ -19,10 +19,11 @@ import numpy as np
 from riemtr.errors import NonFiniteCostError
 from riemtr.manifolds import random_point, retraction, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
+from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
 from riemtr.solvers.certificate import Tolerances, default_tolerances
-from riemtr.solvers.iteration import Iteration, history_row, history_table
+from riemtr.solvers.iteration import Iteration, history_row
 from riemtr.solvers.radius import AdaptiveRadius, RadiusPolicy
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
@@ -146,7 +147,9 @@ class TrustRegion:
         if start is None:
             start = random_point(problem.manifold, np.random.default_rng(rng))
         point = check_point(problem.manifold, start)
-        tolerances = self._tolerances(problem, point)
+        tolerances = default_tolerances(
+            machine_precision(point), self.tolerance, self.curvature_tolerance
+        )
         limits: StoppingCriterion = MaxIterations(self.max_iterations)
         if math.isfinite(self.max_seconds):
             limits = limits | MaxSeconds(self.max_seconds)
@@ -167,10 +170,6 @@ class TrustRegion:
                 raise
             reason = Reason(Status.INTERRUPTED)
         return run.result(problem, reason)
-
-    def _tolerances(self, problem: Problem, point: Any) -> Tolerances:
-        precision = problem.at(point).precision
-        return default_tolerances(precision, self.tolerance, self.curvature_tolerance)
 
 
 class _Stopwatch:
@@ -315,8 +314,8 @@ class _Run:
             seconds=seconds,
             reason=reason,
             counts=counts,
-            history=history_table(self.rows),
-            solver=repr(self.solver),
+            rows=self.rows,
+            solver=self.solver,
             evaluation=best,
             tolerances=self.tolerances,
         )

@@ -1,0 +1,229 @@
+"""What a recovery found, row by row, and how far to trust it."""
+
+from __future__ import annotations
+
+import html
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from riemtr.recovery.rounding import Rounding
+from riemtr.recovery.rows import Solve
+
+_SHOWN = 12  # rows of the table in a terminal or notebook; atoms has them all
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Atom:
+    """One row of X with the atom that goes with it, and the evidence for it.
+
+    Attributes
+    ----------
+    result : Solve
+        What the solver found on the deflated sphere.
+    rounding : Rounding or None
+        The linear program's solution on all of the (whitened) data, with its duality gap; without
+        its dual, which ``riemtr.round_direction(riemtr.precondition(Y).data, result.direction)``
+        gives again. None where rounding was turned off.
+    direction : ndarray, shape (r,)
+        The unit vector q for which q' (whitened Y) is the row, up to scale.
+    zeros : int
+        Entries of the row that vanish to rounding where the sample does not.
+    exact : bool
+        Whether that is far more than any vertex of the linear program has: the row is sparse by
+        itself, not by force.
+    attempt : int
+        0 if found in the first pass, above if it was solved for again.
+    doubts : tuple of str
+        Reasons not to trust the row.
+    """
+
+    result: Solve
+    rounding: Rounding | None
+    direction: np.ndarray
+    zeros: int
+    exact: bool
+    attempt: int
+    doubts: tuple[str, ...]
+
+    @property
+    def certified(self) -> bool:
+        """Whether the rounding is proved optimal: relative duality gap at most 1e-9."""
+        return self.rounding is not None and self.rounding.certified
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing speaks against the row."""
+        return not self.doubts
+
+    @property
+    def verdict(self) -> str:
+        """The evidence in a few words."""
+        if self.doubts:
+            return f"doubtful: {'; '.join(self.doubts)}"
+        if self.exact:
+            return "exactly sparse" + (", certified" if self.certified else "")
+        return "certified" if self.certified else "not rounded"
+
+    def __repr__(self) -> str:
+        gap = "none" if self.rounding is None else f"{self.rounding.duality_gap:.1e}"
+        return f"<Atom: {self.verdict}; {self.zeros} zeros, duality gap {gap}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recovery:
+    """A dictionary A and coefficients X with Y = A X, and the evidence for every row.
+
+    Atoms have unit length, the entry of largest magnitude of each is positive, and they are
+    ordered by the length of their row of X, longest first.
+
+    Attributes
+    ----------
+    dictionary : ndarray, shape (n, r)
+        A, one atom per column; r = n unless the rank was reduced.
+    coefficients : ndarray, shape (r, p)
+        X. What is rounding in exactly sparse rows is set to zero.
+    directions : ndarray, shape (r, r)
+        Unit vectors q as columns, on the sphere of the whitened data (of Y itself without
+        preconditioning).
+    unmixing : ndarray, shape (r, n)
+        The inverse of A: X = unmixing Y, and the same for new samples.
+    atoms : tuple of Atom
+        One per row, in the same order.
+    condition_number : float
+        Of the data that were whitened (1 without preconditioning).
+    mu : float
+        The smoothing parameter.
+    seed : int
+        Passed as ``rng`` it gives this recovery again.
+    seconds : float
+        Wall time.
+    """
+
+    dictionary: np.ndarray
+    coefficients: np.ndarray
+    directions: np.ndarray
+    unmixing: np.ndarray
+    atoms: tuple[Atom, ...]
+    condition_number: float
+    mu: float
+    seed: int
+    seconds: float = field(default=0.0)
+
+    @property
+    def certified(self) -> bool:
+        """Whether every row's rounding is proved optimal."""
+        return all(atom.certified for atom in self.atoms)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing speaks against any row."""
+        return all(atom.trusted for atom in self.atoms)
+
+    @property
+    def objective(self) -> float:
+        """The sum of the magnitudes of X, \\|A^-1 Y\\|_1 for invertible A."""
+        return float(sum(np.abs(row).sum() for row in self.coefficients))
+
+    def _summary(self) -> list[tuple[str, str]]:
+        atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
+        doubtful = [i for i, atom in enumerate(atoms) if atom.doubts]
+        trust = "all" if not doubtful else f"all but {', '.join(map(str, doubtful))}"
+        return [
+            ("dictionary", f"{n} x {rank}, from {p} samples"),
+            ("rows certified", f"{sum(atom.certified for atom in atoms)} of {rank}"),
+            ("exactly sparse", f"{sum(atom.exact for atom in atoms)} of {rank}"),
+            ("rows to trust", trust),
+            ("solved again", f"{sum(atom.attempt > 0 for atom in atoms)}"),
+            ("time", f"{self.seconds:.3g} s"),
+        ]
+
+    def _table(self) -> list[tuple[str, str, str, str, str]]:
+        p = self.coefficients.shape[1]
+        shown = list(range(len(self.atoms)))[:_SHOWN]
+        shown += [i for i, atom in enumerate(self.atoms) if atom.doubts and i >= _SHOWN]
+        rows = []
+        for i in shown:
+            atom = self.atoms[i]
+            gap = "" if atom.rounding is None else f"{atom.rounding.duality_gap:.1e}"
+            rows.append(
+                (
+                    str(i),
+                    f"{atom.zeros / p:.1%}",
+                    f"{atom.result.iterations}",
+                    gap,
+                    atom.verdict,
+                )
+            )
+        return rows
+
+    def __repr__(self) -> str:
+        lines = ["Recovery"]
+        lines += [f"  {name + ':':<16}{value}" for name, value in self._summary()]
+        table = self._table()
+        lines.append(f"  {'row':>4} {'zeros':>7} {'iterations':>11} {'duality gap':>12}  verdict")
+        lines += [f"  {i:>4} {z:>7} {it:>11} {gap:>12}  {said}" for i, z, it, gap, said in table]
+        if len(table) < len(self.atoms):
+            lines.append(f"  ... {len(self.atoms) - len(table)} more in .atoms")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        def cells(kind: str, values: Any) -> str:
+            style = " style='text-align:left'"
+            return "".join(f"<{kind}{style}>{html.escape(v)}</{kind}>" for v in values)
+
+        summary = "".join(f"<tr>{cells('td', pair)}</tr>" for pair in self._summary())
+        head = cells("th", ("row", "zeros", "iterations", "duality gap", "verdict"))
+        table = self._table()
+        rows = "".join(f"<tr>{cells('td', row)}</tr>" for row in table)
+        rest = len(self.atoms) - len(table)
+        more = f"<p>{rest} more in <code>.atoms</code></p>" if rest else ""
+        return f"<b>Recovery</b><table>{summary}</table><table><tr>{head}</tr>{rows}</table>{more}"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a recovery is.
+
+    Attributes
+    ----------
+    stage : str
+        "solve", "round" or "polish".
+    done, total : int
+        Rows of that stage.
+    attempt : int
+        0 for the first pass over the rows, above for those solved for again.
+    seconds : float
+        Since the start.
+    """
+
+    stage: str
+    done: int
+    total: int
+    attempt: int
+    seconds: float
+
+
+Watcher = Callable[[Progress], Any]
+
+
+def print_progress(progress: Progress) -> None:
+    """Rewrite one line on the standard error stream."""
+    again = f" (again, attempt {progress.attempt})" if progress.attempt else ""
+    share = progress.done / max(progress.total, 1)
+    bar = "#" * round(24 * share)
+    line = f"{progress.stage:<7}[{bar:<24}] {progress.done}/{progress.total}{again}"
+    sys.stderr.write(f"\r{line} {progress.seconds:.1f} s\x1b[K")
+    if progress.done == progress.total:
+        sys.stderr.write("\n")
+    sys.stderr.flush()
+
+
+def watcher(progress: bool | Watcher) -> Watcher:
+    """Return what to call with every :class:`Progress`."""
+    if callable(progress):
+        return progress
+    return print_progress if progress else lambda _: None

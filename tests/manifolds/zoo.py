@@ -1,0 +1,103 @@
+"""Every manifold of pymanopt, small, each with a smooth cost that is well defined on it."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pymanopt.manifolds as pm
+
+import riemtr
+
+# Name: (manifold, true dimension).
+ZOO = {
+    "riemtr-sphere": (riemtr.Sphere(4), 3),
+    "sphere": (pm.Sphere(5), 4),
+    "sphere-of-matrices": (pm.Sphere(3, 2), 5),
+    "sphere-subspace": (pm.SphereSubspaceIntersection(np.eye(5)[:, :3]), 2),
+    "sphere-complement": (pm.SphereSubspaceComplementIntersection(np.eye(5)[:, :2]), 2),
+    "stiefel": (pm.Stiefel(5, 2), 7),
+    "stiefel-3": (pm.Stiefel(4, 2, k=3), 15),
+    "stiefel-square": (pm.Stiefel(3, 3), 3),
+    "grassmann": (pm.Grassmann(5, 2), 6),
+    "grassmann-3": (pm.Grassmann(4, 2, k=3), 12),
+    "spd": (pm.SymmetricPositiveDefinite(3), 6),
+    "spd-2": (pm.SymmetricPositiveDefinite(2, k=2), 6),
+    # pymanopt says n(n + 1) and n(n + 1) - 1 for these: real dimensions are n^2 and n^2 - 1.
+    "hpd": (pm.HermitianPositiveDefinite(3), 9),
+    "hpd-2": (pm.HermitianPositiveDefinite(2, k=2), 8),
+    "special-hpd": (pm.SpecialHermitianPositiveDefinite(3), 8),
+    "special-hpd-2": (pm.SpecialHermitianPositiveDefinite(2, k=2), 6),
+    "oblique": (pm.Oblique(3, 4), 8),
+    "fixed-rank": (pm.FixedRankEmbedded(5, 4, 2), 14),
+    "complex-circle": (pm.ComplexCircle(4), 4),
+    "complex-grassmann": (pm.ComplexGrassmann(4, 2), 8),
+    "complex-grassmann-2": (pm.ComplexGrassmann(3, 1, k=2), 8),
+    "unitary": (pm.UnitaryGroup(3), 9),
+    "unitary-2": (pm.UnitaryGroup(2, k=2), 8),
+    "rotations": (pm.SpecialOrthogonalGroup(3), 3),
+    "rotations-2": (pm.SpecialOrthogonalGroup(3, k=2), 6),
+    "psd": (pm.PSDFixedRank(4, 2), 7),
+    "psd-complex": (pm.PSDFixedRankComplex(4, 2), 12),
+    "elliptope": (pm.Elliptope(4, 2), 3),
+    "poincare": (pm.PoincareBall(3), 3),
+    "poincare-3": (pm.PoincareBall(2, k=3), 6),
+    "positive": (pm.Positive(2, 3), 6),
+    "positive-2": (pm.Positive(2, 2, k=2), 8),
+    "euclidean": (pm.Euclidean(3), 3),
+    "euclidean-matrices": (pm.Euclidean(2, 3), 6),
+    "complex-euclidean": (pm.ComplexEuclidean(2, 2), 8),
+    "symmetric": (pm.Symmetric(3), 6),
+    "skew": (pm.SkewSymmetric(3), 3),
+    "skew-2": (pm.SkewSymmetric(3, 2), 6),
+    "product": (pm.Product([riemtr.Sphere(3), pm.Stiefel(3, 2)]), 5),
+    "product-spd": (pm.Product([pm.Euclidean(2), pm.SymmetricPositiveDefinite(2)]), 5),
+    "product-mixed": (
+        pm.Product([pm.ComplexCircle(2), pm.FixedRankEmbedded(4, 3, 2), pm.UnitaryGroup(2)]),
+        2 + 10 + 4,
+    ),
+}
+
+_QUOTIENTS = (
+    pm.PSDFixedRank,
+    pm.PSDFixedRankComplex,
+    pm.Elliptope,
+    pm.Grassmann,
+    pm.ComplexGrassmann,
+)
+
+
+def _coefficients(array):
+    wave = np.sin(1.0 + np.arange(array.size)).reshape(array.shape)
+    return wave + 0.5j * np.cos(wave) if anp.iscomplexobj(array) else wave
+
+
+def _polynomial(array):
+    linear = anp.sum(anp.real(np.conj(_coefficients(array)) * array))
+    cubic = anp.sum(anp.real(array * array * anp.conj(array)))
+    return linear + 0.3 * anp.sum(anp.real(array) ** 4) + 0.2 * cubic
+
+
+def _one(manifold, *arrays):
+    if isinstance(manifold, _QUOTIENTS):
+        (y,) = arrays
+        return _polynomial(anp.matmul(y, anp.conj(anp.swapaxes(y, -1, -2))))
+    if isinstance(manifold, pm.FixedRankEmbedded):
+        return _polynomial(anp.dot(arrays[0] * arrays[1], arrays[2]))
+    return _polynomial(arrays[0])
+
+
+def cost_on(manifold):
+    """A cost without symmetries beyond those the manifold imposes, for autograd."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is None:
+        return lambda *arrays: _one(manifold, *arrays)
+
+    def cost(*arrays):
+        total, position = 0.0, 0
+        for factor in factors:
+            count = factor.point_layout
+            total = total + _one(factor, *arrays[position : position + count])
+            position += count
+        return total
+
+    return cost

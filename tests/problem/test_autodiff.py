@@ -1,0 +1,162 @@
+"""autograd's derivatives against closed forms, and how often they call the cost."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from riemtr.problem.autodiff import AutogradCost, NotDifferentiableError
+
+
+class Counting:
+    def __init__(self, function):
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, *arrays):
+        self.calls += 1
+        return self.function(*arrays)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 8))
+@settings(max_examples=30)
+def test_log_sum_exp(seed, n):
+    rng = np.random.default_rng(seed)
+    matrix, x, v = rng.standard_normal((n + 2, n)), *rng.standard_normal((2, n))
+    here = AutogradCost(lambda x: anp.log(anp.sum(anp.exp(matrix @ x))), 1).at(x)
+    share = np.exp(matrix @ x)
+    share /= share.sum()
+    gradient = matrix.T @ share
+    hessian = matrix.T @ (share[:, None] * matrix) - np.outer(gradient, gradient)
+    assert here.value == pytest.approx(np.log(np.exp(matrix @ x).sum()))
+    np.testing.assert_allclose(here.gradient, gradient, atol=1e-12)
+    np.testing.assert_allclose(here.hessian(v), hessian @ v, atol=1e-11)
+
+
+def test_matrix_argument():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, 4)) + 4 * np.eye(4)
+    v = rng.standard_normal((4, 4))
+    here = AutogradCost(lambda x: anp.linalg.slogdet(x)[1], 1).at(x)
+    inverse = np.linalg.inv(x)
+    np.testing.assert_allclose(here.gradient, inverse.T, atol=1e-13)
+    np.testing.assert_allclose(here.hessian(v), -(inverse @ v @ inverse).T, atol=1e-13)
+
+
+def test_several_arguments_with_mixed_second_derivatives():
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((3, 2))
+    cost = AutogradCost(lambda u, v, w: u @ matrix @ v * w[0] + anp.sum(u**3), (1, 2))
+    u, v, w = rng.standard_normal(3), rng.standard_normal(2), rng.standard_normal(1)
+    du, dv, dw = rng.standard_normal(3), rng.standard_normal(2), rng.standard_normal(1)
+    here = cost.at([u, [v, w]])
+    first, (second, third) = here.gradient
+    np.testing.assert_allclose(first, matrix @ v * w + 3 * u**2)
+    np.testing.assert_allclose(second, matrix.T @ u * w)
+    np.testing.assert_allclose(third, [u @ matrix @ v])
+    first, (second, third) = here.hessian([du, [dv, dw]])
+    np.testing.assert_allclose(first, matrix @ dv * w + matrix @ v * dw + 6 * u * du)
+    np.testing.assert_allclose(second, matrix.T @ du * w + matrix.T @ u * dw)
+    np.testing.assert_allclose(third, [du @ matrix @ v + u @ matrix @ dv])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6))
+@settings(max_examples=30)
+def test_complex_quadratic(seed, n):
+    rng = np.random.default_rng(seed)
+    z, v = rng.standard_normal((2, n)) + 1j * rng.standard_normal((2, n))
+    matrix = rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n))
+    matrix = matrix + matrix.conj().T
+    here = AutogradCost(lambda z: anp.real(anp.conj(z) @ matrix @ z), 1).at(z)
+    np.testing.assert_allclose(here.gradient, 2 * matrix @ z, atol=1e-12)
+    np.testing.assert_allclose(here.hessian(v), 2 * matrix @ v, atol=1e-12)
+
+
+def test_complex_cost_that_is_not_hermitian():
+    # f = |z'Bz|^2 with the plain transpose; gradient 4 conj(B z) (z'Bz) for symmetric B.
+    rng = np.random.default_rng(2)
+    n = 4
+    z, v = rng.standard_normal((2, n)) + 1j * rng.standard_normal((2, n))
+    matrix = rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n))
+    matrix = matrix + matrix.T
+    here = AutogradCost(lambda z: anp.abs(z @ matrix @ z) ** 2, 1).at(z)
+    form, image = z @ matrix @ z, np.conj(matrix @ z)
+    np.testing.assert_allclose(here.gradient, 4 * image * form, atol=1e-10)
+    expected = 4 * np.conj(matrix @ v) * form + 4 * image * 2 * (v @ matrix @ z)
+    np.testing.assert_allclose(here.hessian(v), expected, atol=1e-9)
+
+
+def test_products_after_the_first_do_not_call_the_cost():
+    cost = Counting(lambda x: anp.sum(anp.sin(x) * x**2))
+    here = AutogradCost(cost, 1).at(np.arange(1.0, 5.0))
+    _ = here.value, here.value, here.gradient, here.gradient
+    assert cost.calls == 1
+    here.hessian(np.ones(4))
+    after_one = cost.calls
+    assert after_one <= 2
+    products = np.array([here.hessian(unit) for unit in np.eye(4)])
+    assert cost.calls == after_one
+    x = np.arange(1.0, 5.0)
+    exact = 2 * np.sin(x) + 4 * x * np.cos(x) - x**2 * np.sin(x)
+    np.testing.assert_allclose(products, np.diag(exact), atol=1e-12)
+
+
+def test_linear_and_constant_costs_have_zero_derivatives():
+    x, v = np.ones(3), np.arange(3.0)
+    linear = AutogradCost(lambda x: x @ v, 1).at(x)
+    np.testing.assert_array_equal(linear.gradient, v)
+    np.testing.assert_array_equal(linear.hessian(v), np.zeros(3))
+    constant = AutogradCost(lambda x: 2.0, 1).at(x)
+    assert constant.value == 2.0
+    np.testing.assert_array_equal(constant.gradient, np.zeros(3))
+    np.testing.assert_array_equal(constant.hessian(v), np.zeros(3))
+
+
+def test_derivatives_in_one_argument_only():
+    cost = AutogradCost(lambda u, v: anp.sum(u**2), (1, 1))
+    here = cost.at([np.ones(2), np.ones(3)])
+    for mine, expected in zip(here.gradient, (2 * np.ones(2), np.zeros(3)), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    for mine, expected in zip(
+        here.hessian([np.ones(2), np.ones(3)]), (2 * np.ones(2), np.zeros(3)), strict=True
+    ):
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_float32_stays_float32():
+    x = np.ones(3, dtype=np.float32)
+    here = AutogradCost(lambda x: anp.sum(x**3), 1).at(x)
+    assert here.gradient.dtype == np.float32
+    assert here.hessian(x).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        lambda x: float(x[0]),
+        lambda x: np.linalg.eigvalsh(np.outer(x, x))[0],
+        lambda x: np.exp(x).sum(),
+        lambda x: x.no_such_method(),
+        lambda x: np.linalg.norm(x),
+    ],
+)
+def test_error_for_what_cannot_be_traced(cost):
+    here = AutogradCost(cost, 1).at(np.array([1.0, 2.0]))
+    with pytest.raises(
+        NotDifferentiableError, match=r"write it with autograd.numpy.*euclidean_gradient"
+    ):
+        _ = here.gradient
+
+
+def test_error_for_what_has_only_a_first_derivative():
+    from autograd.extend import defvjp, primitive
+
+    square = primitive(lambda x: float(np.sum(np.square(x))))
+    defvjp(square, lambda ans, x: lambda g: np.asarray(g * np.multiply(2.0, [float(v) for v in x])))
+    here = AutogradCost(square, 1).at(np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(here.gradient, [2.0, 4.0])
+    with pytest.raises(NotDifferentiableError, match="pass euclidean_hessian"):
+        here.hessian(np.ones(2))

@@ -1,0 +1,48 @@
+"""Points of several arrays, flattened and restored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from riemtr.manifolds import random_point
+from riemtr.problem.layout import flatten, machine_precision, unflatten
+from tests.manifolds.zoo import ZOO
+
+layouts = st.one_of(st.integers(1, 4), st.lists(st.integers(1, 4), min_size=1).map(tuple))
+
+
+@given(layouts)
+def test_unflatten_inverts_flatten(layout):
+    count = sum(layout) if isinstance(layout, tuple) else layout
+    arrays = list(range(count))
+    point = unflatten(arrays, layout)
+    assert flatten(point, layout) == arrays
+    assert unflatten(flatten(point, layout), layout) == point
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_points_of_every_manifold(name):
+    manifold, _ = ZOO[name]
+    point = random_point(manifold, np.random.default_rng(0))
+    arrays = flatten(point, manifold.point_layout)
+    assert all(isinstance(array, np.ndarray) for array in arrays)
+    restored = flatten(unflatten(arrays, manifold.point_layout), manifold.point_layout)
+    assert all(a is b for a, b in zip(arrays, restored, strict=True))
+
+
+def test_a_wrong_number_of_parts_is_an_error():
+    with pytest.raises(ValueError):
+        flatten([1, 2], (1, 1, 1))
+
+
+def test_machine_precision_is_the_coarsest():
+    double, single = np.zeros(2), np.zeros(2, dtype=np.float32)
+    assert machine_precision(double) == 2.0**-52
+    assert machine_precision(single) == 2.0**-23
+    assert machine_precision(single.astype(np.complex64)) == 2.0**-23
+    assert machine_precision([double, (double, single)]) == 2.0**-23
+    assert machine_precision(np.arange(3)) == 2.0**-52
+    assert machine_precision(1.0) == 2.0**-52

@@ -1,0 +1,44 @@
+"""A property computed once per instance."""
+
+from __future__ import annotations
+
+import pytest
+
+from riemtr.problem.lazy import lazy
+
+
+class Squares:
+    def __init__(self, value):
+        self.value = value
+        self.calls = 0
+
+    @lazy
+    def square(self):
+        """The square."""
+        self.calls += 1
+        return self.value**2
+
+
+def test_computed_once_per_instance():
+    three, four = Squares(3), Squares(4)
+    assert [three.square, three.square, four.square, three.square] == [9, 9, 16, 9]
+    assert (three.calls, four.calls) == (1, 1)
+
+
+def test_not_computed_until_asked_for():
+    three = Squares(3)
+    assert three.calls == 0
+    assert "square" not in vars(three)
+
+
+def test_failure_is_not_kept():
+    nothing = Squares(None)
+    with pytest.raises(TypeError):
+        _ = nothing.square
+    nothing.value = 5
+    assert nothing.square == 25
+
+
+def test_on_the_class_it_shows_itself():
+    assert isinstance(Squares.square, lazy)
+    assert Squares.square.__doc__ == "The square."

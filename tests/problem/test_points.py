@@ -1,0 +1,78 @@
+"""Points given by the user: taken, repaired to rounding, or refused with the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pymanopt.manifolds as pm
+import pytest
+
+from riemtr import Sphere
+from riemtr.manifolds import random_point
+from riemtr.problem.points import check_point
+
+PRODUCT = pm.Product([Sphere(3), pm.Euclidean(2)])
+
+
+def test_integers_and_lists_become_floats():
+    for point in ([0, 1, 0], np.array([0, 1, 0]), (0.0, 1.0, 0.0), np.array([0, 1, 0], "f2")):
+        checked = check_point(Sphere(3), point)
+        assert checked.dtype == np.float64
+        np.testing.assert_array_equal(checked, [0.0, 1.0, 0.0])
+
+
+def test_float32_stays_float32():
+    assert check_point(Sphere(2), np.array([0, 1], dtype=np.float32)).dtype == np.float32
+
+
+def test_nearly_unit_vectors_are_normalised():
+    rounded = np.round(Sphere(6).random_point(0), 5)
+    assert np.linalg.norm(rounded) != 1.0
+    assert np.linalg.norm(check_point(Sphere(6), rounded)) == pytest.approx(1.0, abs=4e-16)
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ([1.0, 1.0, 0.0], "start must have norm 1 .* its norm is 1.41421: divide by it"),
+        ([0.0, 0.0, 0.0], "norm is 0"),
+        ([1.0, 0.0], r"start must have shape \(3,\) to lie on Sphere\(3\); got \(2,\)"),
+        ([[1.0, 0.0, 0.0]], r"got \(1, 3\)"),
+        ([np.nan, 0.0, 1.0], "start must be finite"),
+        ([np.inf, 0.0, 1.0], "start must be finite"),
+        ([1j, 0.0, 0.0], "start must be real"),
+        (["a", "b", "c"], "start must be an array of numbers; got dtype"),
+        (None, "start must be an array of numbers"),
+    ],
+)
+def test_what_is_refused_and_why(point, message):
+    with pytest.raises(ValueError, match=message):
+        check_point(Sphere(3), point)
+
+
+def test_the_error_names_the_parameter():
+    with pytest.raises(ValueError, match="initial_point must be finite"):
+        check_point(pm.Euclidean(2), [np.nan, 0.0], name="initial_point")
+
+
+def test_products_are_checked_factor_by_factor():
+    sphere_part, other = check_point(PRODUCT, [[0, 0, 1], [3, 4]])
+    np.testing.assert_array_equal(sphere_part, [0.0, 0.0, 1.0])
+    assert sphere_part.dtype == other.dtype == np.float64
+    with pytest.raises(ValueError, match=r"start\[0\] must have norm 1"):
+        check_point(PRODUCT, [[0, 0, 2], [3, 4]])
+    with pytest.raises(ValueError, match=r"start\[1\] must be finite"):
+        check_point(PRODUCT, [[0, 0, 1], [np.nan, 4]])
+    for wrong in ([[0, 0, 1]], np.ones(5), 3.0):
+        with pytest.raises(ValueError, match="start must be a list of 2 parts"):
+            check_point(PRODUCT, wrong)
+
+
+def test_points_of_several_arrays_keep_their_kind():
+    manifold = pm.FixedRankEmbedded(4, 3, 2)
+    point = random_point(manifold, np.random.default_rng(0))
+    assert check_point(manifold, point) is point
+    u, s, vt = point
+    with pytest.raises(ValueError, match=r"start\[1\] must be finite"):
+        check_point(manifold, (u, s * np.nan, vt))
+    with pytest.raises(ValueError, match="start must be a list of 3 parts"):
+        check_point(manifold, (u, s))
