@@ -6,10 +6,13 @@
 'minimizer'
 """
 
+from typing import TYPE_CHECKING, Any
+
 from riemtr import problems
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem, check_gradient, check_hessian, check_retraction
 from riemtr.problems import dictionary_problem
+from riemtr.recovery import precondition, recover_dictionary, round_direction
 from riemtr.solvers import (
     AdaptiveRadius,
     AlwaysAccept,
@@ -33,12 +36,16 @@ from riemtr.subproblem import (
     solve_subproblem,
 )
 
+if TYPE_CHECKING:
+    from riemtr.interop.sklearn import CompleteDictionaryLearning
+
 __version__ = "0.1.0"
 
 __all__ = [
     "AdaptiveRadius",
     "AlwaysAccept",
     "Certificate",
+    "CompleteDictionaryLearning",
     "ExactSubproblem",
     "ExactTRM",
     "FixedRadius",
@@ -59,6 +66,22 @@ __all__ = [
     "check_retraction",
     "dictionary_problem",
     "observers",
+    "precondition",
     "problems",
+    "recover_dictionary",
+    "round_direction",
     "solve_subproblem",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The estimator needs the extra `learn`: import it only when it is asked for.
+    if name == "CompleteDictionaryLearning":
+        from riemtr.interop.sklearn import CompleteDictionaryLearning
+
+        return CompleteDictionaryLearning
+    raise AttributeError(f"module 'riemtr' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

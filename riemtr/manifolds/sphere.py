@@ -11,11 +11,10 @@ from pymanopt.manifolds.manifold import RiemannianSubmanifold
 from riemtr.manifolds.basis import HouseholderBasis
 
 
-def _norm(vector: np.ndarray) -> float:
+def safe_norm(vector: np.ndarray) -> float:
     squared = float(np.vdot(vector, vector))  # unlike @ and dot, overflows without a warning
     if 1e-280 < squared < 1e280 and (vector.dtype.itemsize >= 8 or 1e-24 < squared < 1e24):
         return math.sqrt(squared)
-    # The square under- or overflows long before the norm does.
     largest = float(np.abs(vector).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):
         return largest
@@ -65,11 +64,11 @@ class Sphere(RiemannianSubmanifold):
 
     def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
         """Euclidean norm, safe against underflow and overflow of the square."""
-        return _norm(tangent_vector)
+        return safe_norm(tangent_vector)
 
     def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Orthogonal projection onto the tangent space, (I - q q') v."""
-        return vector - (point @ vector) * point
+        return vector - point.dot(vector) * point
 
     to_tangent_space = projection
 
@@ -91,15 +90,16 @@ class Sphere(RiemannianSubmanifold):
         The projection comes last, so that what rounding leaves of v outside the tangent space is
         mapped to zero rather than to curvature -<grad, q>.
         """
-        product = euclidean_hessian - (point @ euclidean_gradient) * tangent_vector
-        return product - (point @ product) * point
+        product = euclidean_hessian - point.dot(euclidean_gradient) * tangent_vector
+        product -= point.dot(product) * point
+        return product
 
     def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Exponential map, q cos|v| + v sin|v| / |v| (section II.A)."""
-        length = _norm(tangent_vector)
+        length = safe_norm(tangent_vector)
         share = math.sin(length) / length if length > 0.0 else 1.0
         moved = point * math.cos(length) + tangent_vector * share
-        return moved / _norm(moved)
+        return moved / safe_norm(moved)
 
     def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Shortest tangent vector at ``point_a`` whose exponential is ``point_b``.
@@ -111,7 +111,7 @@ class Sphere(RiemannianSubmanifold):
         # twice, since the first projection leaves as much rounding as that difference has.
         along = self.projection(point_a, point_b - point_a if near else point_b + point_a)
         along = self.projection(point_a, along)
-        length = _norm(along)
+        length = safe_norm(along)
         if length == 0.0:
             if self.n == 1 or near:
                 return np.zeros_like(point_a)
@@ -122,12 +122,12 @@ class Sphere(RiemannianSubmanifold):
 
     def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Angle between two points, accurate for close and for antipodal ones."""
-        return 2.0 * math.atan2(_norm(point_a - point_b), _norm(point_a + point_b))
+        return 2.0 * math.atan2(safe_norm(point_a - point_b), safe_norm(point_a + point_b))
 
     def retraction(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
         """Normalising retraction, (q + v) / |q + v|."""
         moved = point + tangent_vector
-        return moved / _norm(moved)
+        return moved / safe_norm(moved)
 
     def parallel_transport(
         self,
@@ -147,7 +147,7 @@ class Sphere(RiemannianSubmanifold):
         time : float
             How far along the geodesic.
         """
-        speed = _norm(direction)
+        speed = safe_norm(direction)
         if speed == 0.0:
             return tangent_vector.copy()
         unit = direction / speed
@@ -178,7 +178,7 @@ class Sphere(RiemannianSubmanifold):
             Source of randomness. ``None`` draws from numpy's global state, as pymanopt does.
         """
         point = self._normal(rng)
-        return point / _norm(point)
+        return point / safe_norm(point)
 
     def random_tangent_vector(self, point: np.ndarray, rng: Any = None) -> np.ndarray:
         """Draw a unit tangent vector uniformly (zero where the manifold has dimension 0)."""
@@ -189,9 +189,9 @@ class Sphere(RiemannianSubmanifold):
             drawn = self._normal(rng).astype(point.dtype)
             # Twice is enough: the second projection removes what rounding left of the first.
             vector = self.projection(point, self.projection(point, drawn))
-            length = _norm(vector)
+            length = safe_norm(vector)
             # Nothing but rounding is left where the point itself came from the same seed.
-            if length > 1e-3 * _norm(drawn):
+            if length > 1e-3 * safe_norm(drawn):
                 return vector / length
 
     def tangent_basis(self, point: np.ndarray) -> HouseholderBasis:

@@ -9,6 +9,7 @@ this with forward-over-reverse and with pymanopt's double reverse).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -107,7 +108,10 @@ class AutogradPoint:
         from autograd.core import make_vjp
 
         try:
-            return make_vjp(grad(self._on_tuple), self._arrays)[0]
+            with warnings.catch_warnings():
+                # The gradient of a linear cost is independent of the point, and rightly so.
+                warnings.filterwarnings("ignore", "Output seems independent", UserWarning)
+                return make_vjp(grad(self._on_tuple), self._arrays)[0]
         except _UNTRACEABLE as error:
             raise NotDifferentiableError(
                 f"autograd could not differentiate the gradient of the cost ({error}); pass "

@@ -15,6 +15,7 @@ from riemtr.manifolds import (
     tangent_basis,
     transport,
 )
+from riemtr.manifolds.sphere import safe_norm
 from riemtr.problem.autodiff import NotDifferentiableError
 from riemtr.problem.counts import Counts
 from riemtr.problem.curvature import (
@@ -74,8 +75,9 @@ class Evaluation:
         self.point = point
         self.counts = counts
         self._local = problem.cost.at(point)
-        if isinstance(self.manifold, Sphere):
+        if type(self.manifold) is Sphere:  # without the detour over pymanopt's conventions
             self.inner = _dot  # type: ignore[method-assign]
+            self.norm = safe_norm  # type: ignore[method-assign]
 
     @lazy
     def cost(self) -> float:
@@ -91,7 +93,8 @@ class Evaluation:
     def _in_precision(self, vector: Any) -> Any:
         """Return the vector with the point's floating-point type, so that float32 stays float32."""
         if isinstance(vector, np.ndarray) and isinstance(self.point, np.ndarray):
-            return vector.astype(self.point.dtype, copy=False)
+            dtype = self.point.dtype
+            return vector if vector.dtype == dtype else vector.astype(dtype)
         return vector
 
     def _as_tangent(self, vector: Any) -> Any:
@@ -118,8 +121,6 @@ class Evaluation:
 
     def norm(self, vector: Any) -> float:
         """Norm of a tangent vector at the point."""
-        if isinstance(self.manifold, Sphere):
-            return self.manifold.norm(self.point, vector)
         # Not manifold.norm: rounding can make the square of a tiny vector negative.
         return math.sqrt(max(self.inner(vector, vector), 0.0))
 

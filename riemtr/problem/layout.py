@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,12 @@ def unflatten(arrays: Sequence[Any], layout: Any) -> Any:
 def machine_precision(value: Any) -> float:
     """Machine epsilon of the floating-point arrays a point consists of (the coarsest of them)."""
     if isinstance(value, np.ndarray):
-        return float(np.finfo(value.dtype).eps) if value.dtype.kind in "fc" else 2.0**-52
+        return _epsilon(value.dtype)
     if isinstance(value, (list, tuple)):
         return max(machine_precision(part) for part in value)
     return 2.0**-52
+
+
+@lru_cache
+def _epsilon(dtype: np.dtype) -> float:
+    return float(np.finfo(dtype).eps) if dtype.kind in "fc" else 2.0**-52

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 _BLOCK_ENTRIES = 2**18  # 2 MB of float64: the temporaries stay in cache, whatever the data's size
+_WORTH_GATHERING = 0.65  # share of nonzero weights below which the others are left out
 _WELL_CONDITIONED = 1e-10  # reciprocal condition of C C' above which C serves as it is
 
 
@@ -74,7 +75,11 @@ class Columns:
         size = self.matrix.shape[0] if early is None else self.rows
         total = np.zeros((size, size))
         for part, block in self._blocks():
-            scaled = block * root[part]
+            weights = root[part]
+            chosen = np.flatnonzero(weights)
+            if len(chosen) < _WORTH_GATHERING * len(weights):
+                block, weights = np.take(block, chosen, axis=1), weights[chosen]
+            scaled = block * weights
             if early is not None:
                 scaled = early.T @ scaled
             total += scaled @ scaled.T

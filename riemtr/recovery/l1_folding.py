@@ -15,6 +15,7 @@ import numpy as np
 
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_interior_point import Regression, minimize_l1
+from riemtr.recovery.l1_smoothing import smoothed_guess
 from riemtr.recovery.l1_vertex import vertex_where
 
 _BAND = 6  # first band, in columns per unknown: on image patches it held every uncertain sign
@@ -34,7 +35,7 @@ class Folded:
 
 
 def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
-    """Minimize \\|b + C'x\\|_1 for a C with far more columns than rows, x = 0 being a good guess.
+    """Minimize \\|b + C'x\\|_1 for a C with far more columns than rows, x = 0 being a fair guess.
 
     Parameters
     ----------
@@ -44,7 +45,9 @@ def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
         b.
     """
     lengths = columns.lengths
-    x, residual, objective = np.zeros(columns.rows), offset, float(np.abs(offset).sum())
+    x = smoothed_guess(columns, offset)
+    residual = offset + columns.dot(x)
+    objective = float(np.abs(residual).sum())
     width, repairs, iterations = _BAND * (columns.rows + 1), 0, 0
     band = None
     while 2 * width < columns.count and width * columns.rows <= _GATHERED:

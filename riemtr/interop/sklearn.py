@@ -1,0 +1,266 @@
+"""Complete dictionary learning as a scikit-learn estimator (extra ``learn``).
+
+scikit-learn's samples are rows where the paper's are columns: its X is our Y', ``components_`` is
+A', and what ``transform`` returns are the paper's X'.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from riemtr.errors import require
+from riemtr.recovery import Recovery, precondition, recover_dictionary
+
+require("sklearn", extra="learn")  # before the imports below, so that the error says what to do
+
+from joblib import effective_n_jobs  # noqa: E402
+from sklearn.base import (  # noqa: E402
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning  # noqa: E402
+from sklearn.utils import Tags, check_array, check_random_state  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+
+__all__ = ["CompleteDictionaryLearning"]
+
+_PRECISIONS = ("float64", "float32")  # what is fitted and returned as it came
+_NAMED = 3  # doubtful atoms described in a warning
+
+
+class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Write samples as sparse combinations of as many atoms as the data have dimensions.
+
+    The model is ``X = codes @ components_`` with sparse codes and linearly independent atoms, the
+    rows of ``components_``. Given enough samples of that kind, :func:`riemtr.recover_dictionary`
+    finds the atoms exactly, up to order and sign, with a proof of optimality for every column of
+    the codes. The codes of new samples are a linear map of them: nothing is solved.
+
+    The data are whitened but **not centred**, since the model has no mean. To learn from
+    deviations from the mean, put ``StandardScaler(with_std=False)`` before it in a pipeline.
+
+    Parameters
+    ----------
+    n_components : int or None
+        How many atoms to learn: below the rank of X, in the subspace of its leading principal
+        directions (of X as it is, not centred). None learns as many as X has dimensions: n_features,
+        or the numerical rank of X where that is less. It must be below n_samples: otherwise the
+        samples themselves would do as atoms, and there is nothing to learn.
+    mu : float
+        Smoothing parameter of the cost, relative to the size of the whitened data; the paper's
+        1e-2.
+    rounding : bool
+        Make codes exact by linear programming, with a proof of optimality.
+    solver : optional
+        What minimizes over the sphere: any object with ``solve(problem, start, rng=...)``, such as
+        ``riemtr.ExactTRM()``; its options set tolerances and limits. None is
+        :func:`riemtr.PracticalTRM` with the tolerance of :func:`riemtr.recover_dictionary`.
+    n_jobs : int or None
+        Threads for the linear programs, as in joblib. It does not change the result.
+    random_state : int, numpy.random.RandomState or None
+        Source of the random starts. The same integer gives the same result, bit for bit.
+    verbose : bool or int
+        Show progress on the standard error stream.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (n_components_, n_features)
+        The atoms, of unit length, the entry of largest magnitude positive; those that explain most
+        of X first.
+    unmixing_ : ndarray, shape (n_components_, n_features)
+        The codes of X are ``X @ unmixing_.T``; the pseudo-inverse of ``components_.T``.
+    n_components_ : int
+        How many atoms were learned.
+    atoms_ : tuple of riemtr.recovery.Atom
+        For each atom what the solver and the rounding say, and the reasons not to trust it, if any.
+    recovery_ : riemtr.recovery.Recovery
+        The whole report, a table when printed. It holds the codes of X and is as large as X;
+        nothing else depends on it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray, shape (n_features_in_,)
+        Where X has names.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        Where there are reasons not to trust some of the atoms.
+
+    Notes
+    -----
+    X may be float64 or float32, and what is returned is the same; everything else becomes float64.
+    Sparse matrices are refused: whitened, they are dense.
+
+    Examples
+    --------
+    >>> from riemtr.data import BernoulliGaussian, dictionary_error
+    >>> sample = BernoulliGaussian(n=6, p=800, theta=0.2).draw(0)
+    >>> X = sample.observations.T
+    >>> model = CompleteDictionaryLearning(random_state=0).fit(X)
+    >>> dictionary_error(model.components_.T, sample.dictionary) < 1e-12
+    True
+    >>> codes = model.transform(X)
+    >>> bool(np.mean(codes == 0) > 0.75), np.allclose(model.inverse_transform(codes), X)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        mu: float = 1e-2,
+        *,
+        rounding: bool = True,
+        solver: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ):
+        self.n_components = n_components
+        self.mu = mu
+        self.rounding = rounding
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> CompleteDictionaryLearning:
+        """Learn the atoms.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        CompleteDictionaryLearning
+            The estimator itself.
+        """
+        X = validate_data(self, X, dtype=_PRECISIONS, ensure_min_samples=2)
+        rank = _choose_rank(X, self.n_components)
+        # scikit-learn's seeds are those of the legacy generator: 32 bits, nonnegative.
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.recovery_ = recover_dictionary(
+            X.T,
+            mu=self.mu,
+            rng=seed,
+            solver=self.solver,
+            rounding=self.rounding,
+            rank=rank,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            progress=bool(self.verbose),
+        )
+        self.atoms_ = self.recovery_.atoms
+        self.components_ = np.ascontiguousarray(self.recovery_.dictionary.T)
+        self.unmixing_ = self.recovery_.unmixing
+        self.n_components_ = rank
+        _warn_of_doubts(self.recovery_)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the codes of samples, ``X @ unmixing_.T``.
+
+        Entries no larger than the rounding error of their own computation are set to zero, so that
+        sparse codes have zeros.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_components_)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=_PRECISIONS, reset=False)
+        codes = X @ self.unmixing_.T
+        precision = max(np.finfo(X.dtype).eps, np.finfo(self.unmixing_.dtype).eps)
+        # n eps sum_j |u_j x_j| bounds the rounding error of a sum of n products (Higham, 3.1).
+        error = X.shape[1] * precision * (np.abs(X) @ np.abs(self.unmixing_.T))
+        codes[np.abs(codes) <= error] = 0.0
+        return codes
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return the samples that codes stand for, ``X @ components_``.
+
+        For codes of samples these are the samples themselves, or their projection on the span of
+        the atoms where there are fewer of them than features.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_components_)
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        codes = check_array(X, dtype=_PRECISIONS, input_name="X")
+        if codes.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X must be codes, one column for each of the {self.n_components_} components; "
+                f"got shape {codes.shape}; transform gives the codes of samples"
+            )
+        return codes @ self.components_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = list(_PRECISIONS)
+        return tags
+
+
+def _choose_rank(X: np.ndarray, n_components: Any) -> int:
+    """Return how many atoms to learn, at most the rank of X and fewer than samples."""
+    samples, features = X.shape
+    if not X.any():
+        raise ValueError("X must not be zero everywhere; got only zeros")
+    rank = precondition(X.T, rank="auto").rank
+    wanted = rank if n_components is None else _check_count(n_components)
+    if wanted > rank:
+        raise ValueError(
+            f"n_components must be at most the rank of X; got {n_components} for X with "
+            f"{samples} samples, {features} features and numerical rank {rank}; pass None for as "
+            f"many as there can be"
+        )
+    if wanted >= samples:
+        raise ValueError(
+            f"X must have more samples than components, or the samples themselves would do as "
+            f"atoms; got n_samples={samples} and {wanted} components; pass more samples, or "
+            f"n_components well below their number"
+        )
+    return wanted
+
+
+def _check_count(n_components: Any) -> int:
+    try:
+        count = operator.index(n_components)
+    except TypeError:
+        count = 0
+    if isinstance(n_components, bool) or count < 1:
+        raise ValueError(
+            f"n_components must be None or an integer of at least 1; got {n_components!r}"
+        )
+    return count
+
+
+def _warn_of_doubts(recovery: Recovery) -> None:
+    doubtful = [i for i, atom in enumerate(recovery.atoms) if not atom.trusted]
+    if not doubtful:
+        return
+    reasons = [f"{i}: {'; '.join(recovery.atoms[i].doubts)}" for i in doubtful[:_NAMED]]
+    if len(doubtful) > _NAMED:
+        reasons.append(f"and {len(doubtful) - _NAMED} more in atoms_")
+    warnings.warn(
+        f"{len(doubtful)} of {len(recovery.atoms)} atoms are not to be trusted "
+        f"({'. '.join(reasons)}). More samples, another random_state or fewer n_components may help",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

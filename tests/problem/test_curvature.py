@@ -1,0 +1,238 @@
+"""The smallest Hessian eigenvalue, its direction and its error bound, against eigvalsh."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pymanopt.manifolds as pm
+import pytest
+
+from riemtr import Problem, Sphere
+from riemtr.manifolds import HouseholderBasis
+from riemtr.problem import curvature as module
+from riemtr.problem.curvature import Curvature, dense_curvature, lanczos_curvature
+
+TOLERANCES = {np.float64: 1e-6, np.float32: 1e-3}
+
+SPECTRA = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "one tiny negative": lambda rng, n: np.append(rng.uniform(0.5, 5.0, n - 1), -1e-3),
+    "clustered": lambda rng, n: (
+        np.repeat(rng.standard_normal(n // 10 + 1), 10)[:n] + 1e-7 * rng.standard_normal(n)
+    ),
+    "two values": lambda rng, n: np.where(np.arange(n) < n // 2, 1.0, 3.0),
+    "multiple smallest": lambda rng, n: np.append(rng.uniform(0.0, 1.0, n - 2), [-0.1, -0.1]),
+    "rank one": lambda rng, n: np.append(np.zeros(n - 1), -0.5),
+    "definite": lambda rng, n: rng.uniform(1.0, 2.0, n),
+    "wide": lambda rng, n: 10.0 ** rng.uniform(-8.0, 3.0, n),
+    "zero": lambda rng, n: np.zeros(n),
+    "to zero from below": lambda rng, n: -np.geomspace(1e-12, 1.0, n),
+    "positive and flat": lambda rng, n: np.append(rng.uniform(0.5, 5.0, n - 1), 0.0),
+}
+
+
+def quadratic(kind, spectrum, rng, dtype=np.float64, shift=0.0):
+    """x'Ax/2 and the eigenvalues of its Hessian at a random point."""
+    n = len(spectrum)
+    frame = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    matrix = (frame * spectrum) @ frame.T
+    matrix = (0.5 * (matrix + matrix.T) + shift * np.eye(n)).astype(dtype)
+    manifold = Sphere(n) if kind == "sphere" else pm.Euclidean(n)
+    point = Sphere(n).random_point(rng).astype(dtype)
+    problem = Problem(
+        manifold,
+        lambda x: 0.5 * x @ matrix @ x,
+        euclidean_gradient=lambda x: matrix @ x,
+        euclidean_hessian=lambda x, v: matrix @ v,
+    )
+    exact, q = matrix.astype(float), point.astype(float)
+    if kind == "sphere":
+        q /= np.linalg.norm(q)
+        basis = HouseholderBasis(q).matrix()
+        exact = basis.T @ (exact - (q @ exact @ q) * np.eye(n)) @ basis
+    return problem.at(point), np.linalg.eigvalsh(exact)
+
+
+def rounding(here, values, shift=0.0):
+    scale = np.abs(values).max(initial=0.0) * 2 + 2 * abs(shift) + 1e-300
+    return 30 * here.precision * scale * math.sqrt(len(values))
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+@pytest.mark.parametrize(
+    ("kind", "dtype", "shift"),
+    [
+        ("sphere", np.float64, 0.0),
+        ("euclidean", np.float64, 0.0),
+        ("sphere", np.float32, 0.0),
+        # A constant on the sphere whose Euclidean Hessian swamps the Riemannian one.
+        ("sphere", np.float64, 1e6),
+    ],
+)
+def test_the_bound_holds(name, kind, dtype, shift):
+    rng = np.random.default_rng(sum(map(ord, name)))
+    tolerance = TOLERANCES[dtype]
+    for n in (2, 3, 5, 20, 60, 60, 150):
+        here, values = quadratic(kind, SPECTRA[name](rng, n), rng, dtype, shift)
+        found = lanczos_curvature(here, tolerance)
+        slack = rounding(here, values, max(shift, 1.0 if kind == "sphere" else 0.0))
+        assert found.lower_bound - slack <= values[0] <= found.min_eigenvalue + slack
+        assert found.max_eigenvalue <= values[-1] + slack
+        # The direction is a unit tangent vector of that curvature.
+        direction = found.direction
+        assert here.norm(direction) == pytest.approx(1.0, abs=1e-5)
+        bend = here.inner(direction, here.hessian(direction))
+        assert bend == pytest.approx(found.min_eigenvalue, abs=slack)
+        if abs(values[0] + tolerance) > 10 * slack + 0.2 * tolerance:
+            assert found.decides(tolerance)
+            assert (found.lower_bound >= -tolerance) == (values[0] >= -tolerance)
+
+
+@pytest.mark.parametrize("kind", ["sphere", "euclidean"])
+@pytest.mark.parametrize("name", ["normal", "one tiny negative", "definite", "clustered"])
+def test_in_four_hundred_dimensions(kind, name):
+    rng = np.random.default_rng(400)
+    here, values = quadratic(kind, SPECTRA[name](rng, 400), rng)
+    found = lanczos_curvature(here, 1e-6)
+    assert found.lower_bound - 1e-12 <= values[0] <= found.min_eigenvalue + 1e-12
+    assert found.decides(1e-6)
+    assert here.counts.hessian_products < len(values)
+
+
+def test_finds_a_single_tiny_negative_eigenvalue_every_time():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(5, 120))
+        spectrum = np.append(rng.uniform(0.5, 5.0, n - 1), -1e-3)
+        here, _ = quadratic("euclidean", spectrum, rng)
+        found = lanczos_curvature(here, 1e-6)
+        assert -1e-3 - 1e-12 <= found.min_eigenvalue < -1e-6
+
+
+@pytest.mark.parametrize(("name", "limit"), [("rank one", 4), ("two values", 4), ("normal", 30)])
+def test_a_clear_sign_costs_few_products(name, limit):
+    rng = np.random.default_rng(0)
+    here, values = quadratic("euclidean", SPECTRA[name](rng, 200), rng)
+    found = lanczos_curvature(here, 1e-6)
+    assert here.counts.hessian_products <= limit
+    assert found.decides(1e-6)
+    assert (found.min_eigenvalue < -1e-6) == (values[0] < -1e-6)
+
+
+def test_well_conditioned_and_positive_needs_fewer_products_than_dimensions():
+    rng = np.random.default_rng(1)
+    here, values = quadratic("euclidean", rng.uniform(1.0, 2.0, 300), rng)
+    found = lanczos_curvature(here, 1e-6)
+    assert found.lower_bound >= -1e-6
+    assert here.counts.hessian_products < 60
+    assert values[0] >= found.lower_bound
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_sphere_with_one_curvature_only(sign):
+    # -x1 at the pole: the Hessian is the identity; at the other pole minus that.
+    n = 50
+    here = Problem(Sphere(n), lambda x: -x[0]).at(sign * np.eye(n)[0])
+    found = here.curvature(1e-6)
+    assert found.min_eigenvalue == pytest.approx(sign, rel=1e-12)
+    assert found.max_eigenvalue == pytest.approx(sign, rel=1e-12)
+    assert here.counts.hessian_products <= 3
+
+
+def test_dimension_zero_and_one():
+    nothing = lanczos_curvature(Problem(Sphere(1), lambda x: x[0]).at(np.ones(1)), 1e-6)
+    assert (nothing.min_eigenvalue, nothing.error_bound) == (math.inf, 0.0)
+    assert nothing.direction is None
+    assert nothing.decides(1e-6)
+    one = lanczos_curvature(Problem(Sphere(2), lambda x: 2.0 * x[0]).at(np.eye(2)[0]), 1e-6)
+    assert one.min_eigenvalue == pytest.approx(-2.0)
+    np.testing.assert_allclose(np.abs(one.direction), [0.0, 1.0], atol=1e-15)
+
+
+def test_same_answer_every_time():
+    rng = np.random.default_rng(2)
+    here, _ = quadratic("sphere", rng.standard_normal(30), rng)
+    first = lanczos_curvature(here, 1e-6)
+    again = lanczos_curvature(here.problem.at(here.point), 1e-6)
+    assert first.min_eigenvalue == again.min_eigenvalue
+    np.testing.assert_array_equal(first.direction, again.direction)
+
+
+def test_out_of_steps_is_undecided_and_says_so(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_STEPS", 5)
+    rng = np.random.default_rng(3)
+    here, values = quadratic("euclidean", np.append(rng.uniform(0.5, 5.0, 199), -1e-3), rng)
+    found = lanczos_curvature(here, 1e-6)
+    assert here.counts.hessian_products == 5
+    assert not found.decides(1e-6)
+    assert found.lower_bound <= values[0] <= found.min_eigenvalue
+    assert here.norm(found.direction) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_dense_is_the_eigendecomposition(dtype):
+    rng = np.random.default_rng(4)
+    here, values = quadratic("sphere", rng.standard_normal(40), rng, dtype)
+    here.hessian_matrix()
+    products = here.counts.hessian_products
+    found = here.curvature(TOLERANCES[dtype])
+    assert here.counts.hessian_products == products
+    assert found.min_eigenvalue == pytest.approx(values[0], abs=found.error_bound)
+    assert found.max_eigenvalue == pytest.approx(values[-1], abs=found.error_bound)
+    assert found.error_bound < 1e3 * here.precision * np.abs(values).max()
+    assert here.inner(found.direction, here.hessian(found.direction)) == pytest.approx(
+        values[0], abs=found.error_bound
+    )
+    assert dense_curvature(here).min_eigenvalue == found.min_eigenvalue
+
+
+def test_other_manifolds_agree_with_their_hessian_matrix():
+    manifold = pm.Stiefel(6, 3)
+    matrix = np.diag(np.arange(1.0, 7.0))
+    weights = np.array([3.0, 2.0, 1.0])
+    for columns in ([0, 1, 2], [5, 1, 3], [5, 4, 3]):
+        problem = Problem(
+            manifold,
+            lambda x: float(np.sum(x * (matrix @ x) * weights)),
+            euclidean_gradient=lambda x: 2 * matrix @ x * weights,
+            euclidean_hessian=lambda x, v: 2 * matrix @ v * weights,
+        )
+        here = problem.at(np.eye(6)[:, columns])
+        found = lanczos_curvature(here, 1e-6)
+        values = np.linalg.eigvalsh(here.hessian_matrix())
+        assert found.lower_bound - 1e-12 <= values[0] <= found.min_eigenvalue + 1e-12
+        assert (found.min_eigenvalue < 0) == (columns != [0, 1, 2])
+
+
+def test_differences_widen_the_bound():
+    rng = np.random.default_rng(5)
+    exact, values = quadratic("sphere", rng.standard_normal(20), rng)
+    problem = Problem(
+        Sphere(20),
+        lambda x: 0.0,
+        riemannian_gradient=lambda x: exact.problem.at(x).gradient,
+    )
+    here = problem.at(exact.point)
+    here.hessian_matrix()
+    found = here.curvature(1e-6)
+    assert found.error_bound > 1e-12
+    assert abs(found.min_eigenvalue - values[0]) <= found.error_bound
+
+
+@pytest.mark.parametrize(
+    ("smallest", "bound", "tolerance", "decided"),
+    [
+        (1.0, 0.5, 1e-6, True),
+        (0.0, 1e-7, 1e-6, True),
+        (0.0, 1e-5, 1e-6, False),
+        (-1e-7, 1e-5, 1e-6, False),
+        (-1e-5, 1e9, 1e-6, True),
+        (1.0, math.inf, 1e-6, False),
+        (0.0, 0.0, 0.0, True),
+    ],
+)
+def test_decides(smallest, bound, tolerance, decided):
+    curvature = Curvature(smallest, 2.0, bound, None)
+    assert curvature.lower_bound == smallest - bound
+    assert curvature.decides(tolerance) == decided

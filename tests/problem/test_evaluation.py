@@ -1,0 +1,253 @@
+"""At one point each quantity is computed once, whoever asks, and counted."""
+
+from __future__ import annotations
+
+import math
+
+import autograd.numpy as anp
+import numpy as np
+import pymanopt.manifolds as pm
+import pytest
+
+import riemtr
+from riemtr import Problem, Sphere
+from riemtr.manifolds import random_point, random_tangent
+from riemtr.problem import Counts
+
+N = 7
+MATRIX = np.random.default_rng(0).standard_normal((N, N))
+MATRIX += MATRIX.T
+
+
+class Oracle:
+    """x'Ax with a tally of who was called how often."""
+
+    def __init__(self, matrix=MATRIX):
+        self.matrix = matrix
+        self.costs = self.gradients = self.hessians = 0
+
+    def cost(self, x):
+        self.costs += 1
+        return float(x @ self.matrix @ x)
+
+    def gradient(self, x):
+        self.gradients += 1
+        return 2 * self.matrix @ x
+
+    def hessian(self, x, v):
+        self.hessians += 1
+        return 2 * self.matrix @ v
+
+    def problem(self, manifold=None, **overrides):
+        options = {"euclidean_gradient": self.gradient, "euclidean_hessian": self.hessian}
+        return Problem(Sphere(N) if manifold is None else manifold, self.cost, **options)
+
+    @property
+    def tally(self):
+        return (self.costs, self.gradients, self.hessians)
+
+
+def test_nothing_is_computed_before_it_is_asked_for():
+    oracle = Oracle()
+    here = oracle.problem().at(Sphere(N).random_point(0))
+    assert oracle.tally == (0, 0, 0)
+    assert here.counts == Counts()
+
+
+def test_each_quantity_once_whoever_asks():
+    oracle = Oracle()
+    x = Sphere(N).random_point(0)
+    here = oracle.problem().at(x)
+    for _ in range(3):
+        _ = here.cost, here.gradient, here.gradient_norm
+        here.hessian_matrix()
+        _ = here.eigh
+        here.curvature(1e-6)
+        here.is_positive_to(1e-6)
+    assert oracle.tally == (1, 1, N - 1)
+    assert here.counts == Counts(1, 1, N - 1, 0)
+
+
+def test_products_are_counted_one_by_one():
+    oracle = Oracle()
+    x = Sphere(N).random_point(0)
+    counts = Counts()
+    here = oracle.problem().at(x, counts)
+    for seed in range(4):
+        here.hessian(Sphere(N).random_tangent_vector(x, seed))
+    assert counts == Counts(costs=0, gradients=1, hessian_products=4)
+    assert oracle.tally == (0, 1, 4)
+    kept = counts.snapshot()
+    _ = here.cost
+    assert (kept.costs, counts.costs) == (0, 1)
+
+
+def test_values_agree_with_the_closed_form():
+    x = Sphere(N).random_point(2)
+    here = Oracle().problem().at(x)
+    projector = np.eye(N) - np.outer(x, x)
+    value = x @ MATRIX @ x
+    assert here.cost == pytest.approx(value)
+    np.testing.assert_allclose(here.gradient, 2 * projector @ MATRIX @ x, atol=1e-13)
+    assert here.gradient_norm == pytest.approx(np.linalg.norm(2 * projector @ MATRIX @ x))
+    hessian = 2 * projector @ (MATRIX - value * np.eye(N)) @ projector
+    v, w = (Sphere(N).random_tangent_vector(x, seed) for seed in (3, 4))
+    np.testing.assert_allclose(here.hessian(v), hessian @ v, atol=1e-13)
+    frame = here.basis.matrix()
+    np.testing.assert_allclose(here.hessian_matrix(), frame.T @ hessian @ frame, atol=1e-13)
+    values, vectors = here.eigh
+    np.testing.assert_allclose((vectors * values) @ vectors.T, here.hessian_matrix(), atol=1e-12)
+    assert here.inner(v, w) == pytest.approx(v @ w)
+    assert here.norm(3 * v) == pytest.approx(3.0)
+
+
+def test_counts_of_a_run_are_the_calls():
+    oracle = Oracle()
+    visited = []
+    result = riemtr.PracticalTRM().solve(
+        oracle.problem(), rng=1, observers=[lambda iteration: visited.append(1) and None]
+    )
+    counts = result.counts
+    assert (counts.costs, counts.gradients, counts.hessian_products) == oracle.tally
+    assert max(counts.costs, counts.gradients) <= result.iterations + 1
+
+
+def test_differences_count_the_gradients_they_take():
+    oracle = Oracle()
+    problem = Problem(Sphere(N), oracle.cost, riemannian_gradient=lambda x: _riemannian(oracle, x))
+    x = Sphere(N).random_point(0)
+    here = problem.at(x)
+    v = Sphere(N).random_tangent_vector(x, 1)
+    product = here.hessian(v)
+    assert here.counts == Counts(gradients=2, hessian_products=1)
+    assert oracle.gradients == 2
+    exact = Oracle().problem().at(x).hessian(v)
+    np.testing.assert_allclose(product, exact, atol=1e-8)
+    # Homogeneous, whatever the length of the vector.
+    for size in (1e-100, 1e-8, 1e8, 1e100):
+        np.testing.assert_allclose(here.hessian(size * v) / size, exact, atol=1e-7)
+    before = oracle.gradients
+    np.testing.assert_array_equal(here.hessian(0.0 * v), np.zeros(N))
+    assert oracle.gradients == before
+
+
+def _riemannian(oracle, x):
+    gradient = oracle.gradient(x)
+    return gradient - (x @ gradient) * x
+
+
+@pytest.mark.parametrize("kind", ["autograd", "euclidean", "riemannian", "differences", "matrix"])
+def test_float32_is_kept(kind):
+    single = MATRIX.astype(np.float32)
+
+    def riemannian(x):  # in double precision, as a user's function may be
+        gradient = 2 * MATRIX @ x
+        return gradient - (x @ gradient) * x
+
+    class Shared:
+        def at(self, x):
+            point = type("Point", (), {})()
+            point.value, point.gradient = x @ single @ x, 2 * single @ x
+            point.hessian = lambda v: 2 * single @ v
+            point.hessian_matrix = lambda: 2 * single
+            return point
+
+    problem = {
+        "autograd": lambda: Problem(Sphere(N), lambda x: anp.dot(x, anp.dot(single, x))),
+        "euclidean": lambda: Oracle().problem(),
+        "riemannian": lambda: Problem(
+            Sphere(N),
+            lambda x: x @ MATRIX @ x,
+            riemannian_gradient=riemannian,
+            riemannian_hessian=lambda x, v: Oracle().problem().at(x.astype(float)).hessian(v),
+        ),
+        "differences": lambda: Problem(
+            Sphere(N), lambda x: float(x @ MATRIX @ x), riemannian_gradient=riemannian
+        ),
+        "matrix": lambda: Problem(Sphere(N), Shared()),
+    }[kind]()
+    x = Sphere(N).random_point(0).astype(np.float32)
+    here = problem.at(x)
+    v = Sphere(N).random_tangent_vector(x, 1)
+    assert here.precision == 2.0**-23
+    assert here.gradient.dtype == here.hessian(v).dtype == np.float32
+    assert here.curvature(1e-3).direction.dtype == np.float32
+    result = riemtr.PracticalTRM().solve(problem, x)
+    assert result.point.dtype == np.float32
+    assert result.cost == pytest.approx(np.linalg.eigvalsh(MATRIX)[0], rel=1e-5)
+    assert result.converged
+
+
+def test_norm_of_a_vector_whose_square_rounds_below_zero():
+    class Rounding(pm.Euclidean):
+        def inner_product(self, point, tangent_vector_a, tangent_vector_b):
+            return np.float64(-1e-40)
+
+    here = Problem(Rounding(2), lambda x: x @ x).at(np.ones(2))
+    assert here.norm(np.ones(2)) == 0.0
+
+
+def test_tangent_removes_what_rounding_left():
+    x = Sphere(N).random_point(0)
+    here = Oracle().problem().at(x)
+    v = Sphere(N).random_tangent_vector(x, 1)
+    np.testing.assert_allclose(here.tangent(v + 1e-3 * x), v, atol=1e-15)
+
+
+def test_dimension_zero():
+    here = Problem(Sphere(1), lambda x: 3.0 * x[0]).at(np.array([-1.0]))
+    assert here.cost == -3.0
+    assert here.gradient_norm == 0.0
+    assert here.hessian_matrix().shape == (0, 0)
+    assert here.curvature(1e-6).min_eigenvalue == math.inf
+    assert here.is_positive_to(1e-6)
+
+
+def test_products_on_a_product_manifold_share_the_gradient():
+    calls = []
+
+    def gradient(u, v):
+        calls.append(1)
+        return [v[:2], np.concatenate([u, [0.0]])]
+
+    manifold = pm.Product([Sphere(2), Sphere(3)])
+    problem = Problem(
+        manifold,
+        lambda u, v: u @ v[:2],
+        euclidean_gradient=gradient,
+        euclidean_hessian=lambda u, v, du, dv: [dv[:2], np.concatenate([du, [0.0]])],
+    )
+    rng = np.random.default_rng(0)
+    point = random_point(manifold, rng)
+    here = problem.at(point)
+    for _ in range(3):
+        here.hessian(random_tangent(manifold, point, rng))
+    assert len(calls) == 1
+    assert here.counts == Counts(gradients=1, hessian_products=3)
+
+
+@pytest.mark.parametrize("smallest", [-1.0, -1e-3, -1e-9, 0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("offers", [True, False])
+def test_is_positive_to_agrees_with_the_eigenvalues(smallest, offers):
+    spectrum = np.concatenate([[smallest], np.linspace(1.5, 3.0, N - 1)])
+    frame = np.linalg.qr(np.random.default_rng(1).standard_normal((N, N)))[0]
+    matrix = (frame * spectrum) @ frame.T
+
+    class Quadratic:
+        def at(self, x):
+            point = type("Point", (), {})()
+            point.value, point.gradient = 0.5 * x @ matrix @ x, matrix @ x
+            point.hessian = lambda v: matrix @ v
+            if offers:
+                point.hessian_matrix = lambda: matrix
+            return point
+
+    for tolerance in (1e-6, 1e-2):
+        here = Problem(pm.Euclidean(N), Quadratic()).at(np.ones(N))
+        assert here.is_positive_to(tolerance) == (smallest >= -tolerance)
+        curvature = here.curvature(tolerance)
+        assert curvature.decides(tolerance)
+        assert (curvature.lower_bound >= -tolerance) == (smallest >= -tolerance)
+    if abs(smallest) > 1e-6:
+        here = Problem(pm.Euclidean(N), Quadratic()).at(np.ones(N))
+        assert here.is_positive_to(0.0) == (smallest > 0.0)

@@ -1,0 +1,578 @@
+"""Every way to state a problem gives the same derivatives; every wrong way says the remedy."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pymanopt
+import pymanopt.manifolds as pm
+import pytest
+
+import riemtr
+from riemtr import PracticalTRM, Problem, Sphere
+from riemtr.manifolds import random_point, random_tangent
+from riemtr.problem import Counts, as_problem
+
+N = 6
+RNG = np.random.default_rng(0)
+MATRIX = RNG.standard_normal((N, N))
+MATRIX += MATRIX.T
+LINEAR = RNG.standard_normal(N)
+
+
+def cost(x):
+    return x @ MATRIX @ x + LINEAR @ x + anp.sum(x**4)
+
+
+def untraceable(x):
+    return float(x @ MATRIX @ x + LINEAR @ x + np.sum(x**4))
+
+
+def euclidean_gradient(x):
+    return 2 * MATRIX @ x + LINEAR + 4 * x**3
+
+
+def euclidean_hessian(x, v):
+    return 2 * MATRIX @ v + 12 * x**2 * v
+
+
+def projector(x):
+    return np.eye(N) - np.outer(x, x)
+
+
+def riemannian_gradient(x):
+    return projector(x) @ euclidean_gradient(x)
+
+
+def riemannian_hessian(x, v):
+    return projector(x) @ (euclidean_hessian(x, v) - (x @ euclidean_gradient(x)) * v)
+
+
+class Shared:
+    """The same cost as one object."""
+
+    def __init__(self, offers=("value", "gradient", "hessian")):
+        self.offers = offers
+
+    def at(self, x):
+        point = type("Point", (), {})()
+        point.value, point.gradient = untraceable(x), euclidean_gradient(x)
+        if "hessian" in self.offers:
+            point.hessian = lambda v: euclidean_hessian(x, v)
+        if "matrix" in self.offers:
+            point.hessian_matrix = lambda: 2 * MATRIX + 12 * np.diag(x**2)
+        return point
+
+
+GRADIENTS = {
+    "none": {},
+    "euclidean": {"euclidean_gradient": euclidean_gradient},
+    "riemannian": {"riemannian_gradient": riemannian_gradient},
+}
+HESSIANS = {
+    "none": {},
+    "euclidean": {"euclidean_hessian": euclidean_hessian},
+    "riemannian": {"riemannian_hessian": riemannian_hessian},
+}
+WAYS = {
+    f"{'traced' if function is cost else 'opaque'}-{gradient}-{hessian}": (
+        function,
+        GRADIENTS[gradient] | HESSIANS[hessian],
+    )
+    for function in (cost, untraceable)
+    for gradient, hessian in [
+        ("none", "none"),
+        ("euclidean", "none"),
+        ("euclidean", "euclidean"),
+        ("euclidean", "riemannian"),
+        ("riemannian", "none"),
+        ("riemannian", "riemannian"),
+    ]
+    if (function, gradient) != (untraceable, "none")
+} | {
+    "shared": (Shared(), {}),
+    "shared-matrix": (Shared(("value", "gradient", "hessian", "matrix")), {}),
+    "shared-gradient-only": (Shared(("value", "gradient")), {}),
+}
+APPROXIMATE = {
+    "traced-riemannian-none",
+    "opaque-euclidean-none",
+    "opaque-riemannian-none",
+    "shared-gradient-only",
+}
+
+
+@pytest.mark.parametrize("manifold", [Sphere(N), pm.Sphere(N)], ids=["riemtr", "pymanopt"])
+@pytest.mark.parametrize("way", WAYS)
+def test_all_ways_agree(way, manifold):
+    function, derivatives = WAYS[way]
+    problem = Problem(manifold, function, **derivatives)
+    rng = np.random.default_rng(3)
+    x = random_point(manifold, rng)
+    v = random_tangent(manifold, x, rng)
+    here = problem.at(x)
+    accuracy = 1e-8 if way in APPROXIMATE else 1e-12
+    assert here.cost == pytest.approx(untraceable(x), rel=1e-13)
+    np.testing.assert_allclose(here.gradient, riemannian_gradient(x), atol=1e-12)
+    np.testing.assert_allclose(here.hessian(v), riemannian_hessian(x, v), atol=accuracy * 100)
+    assert (problem.derivatives.hessian == "differences") == (way in APPROXIMATE)
+    frame = np.array([here.basis.vector(unit) for unit in np.eye(N - 1)]).T
+    expected = frame.T @ np.array([riemannian_hessian(x, u) for u in frame.T]).T
+    np.testing.assert_allclose(here.hessian_matrix(), expected, atol=accuracy * 100)
+    assert riemtr.check_gradient(problem, rng=1).ok
+    assert riemtr.check_hessian(problem, rng=1).ok
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_ways_reach_the_same_minimum(way):
+    function, derivatives = WAYS[way]
+    x = Sphere(N).random_point(7)
+    reference = PracticalTRM().solve(Problem(Sphere(N), Shared()), x)
+    result = PracticalTRM().solve(Problem(Sphere(N), function, **derivatives), x)
+    assert result.certificate.verdict == "minimizer"
+    assert result.cost == pytest.approx(reference.cost, abs=1e-10)
+
+
+class SharedOnStiefel:
+    """trace X'AX D, with the ambient Hessian matrix D (x) A in the order of ravel()."""
+
+    matrix = np.diag([1.0, 2.0, 5.0, 7.0])
+    weights = np.array([2.0, 1.0])
+
+    def __init__(self, offers_matrix):
+        self.offers_matrix = offers_matrix
+        self.matrices = 0
+
+    def at(self, x):
+        point = type("Point", (), {})()
+        point.gradient = 2 * self.matrix @ x * self.weights
+        point.value = 0.5 * np.sum(x * point.gradient)
+        point.hessian = lambda v: 2 * self.matrix @ v * self.weights
+        if self.offers_matrix:
+            point.hessian_matrix = self._hessian_matrix
+        return point
+
+    def _hessian_matrix(self):
+        self.matrices += 1
+        return 2 * np.kron(self.matrix, np.diag(self.weights))
+
+
+@pytest.mark.parametrize("solver", [riemtr.PracticalTRM(), riemtr.ExactTRM(radius=0.3)])
+def test_shared_work_with_a_matrix_on_another_manifold(solver):
+    manifold = pm.Stiefel(4, 2)
+    x = random_point(manifold, np.random.default_rng(0))
+    offering, plain = (Problem(manifold, SharedOnStiefel(offers)) for offers in (True, False))
+    np.testing.assert_allclose(
+        offering.at(x).hessian_matrix(), plain.at(x).hessian_matrix(), atol=1e-13
+    )
+    here = offering.at(x)
+    here.hessian_matrix()
+    here.hessian_matrix()
+    assert here.counts.hessian_matrices == 1
+    assert here.counts.hessian_products == 0
+    result = solver.solve(offering, x)
+    assert result.cost == pytest.approx(2 * 1.0 + 1 * 2.0, abs=1e-9)
+    assert offering.cost.matrices > 1
+
+
+def test_a_matrix_is_not_used_where_the_manifold_cannot_convert_it():
+    class SquaredNorm:
+        def at(self, x):
+            point = type("Point", (), {})()
+            point.value, point.gradient = float(np.trace(x @ x).real), 2 * x
+            point.hessian = lambda v: 2 * v
+            point.hessian_matrix = lambda: 2 * np.eye(x.size)
+            return point
+
+    # Of all matrices of determinant 1 the identity has the smallest norm.
+    problem = Problem(pm.SpecialHermitianPositiveDefinite(2), SquaredNorm())
+    start = random_point(problem.manifold, np.random.default_rng(0))
+    assert not problem.at(start).offers_matrix
+    for solver in (riemtr.ExactTRM(radius=0.2), riemtr.PracticalTRM()):
+        result = solver.solve(problem, start)
+        assert result.converged
+        np.testing.assert_allclose(result.point, np.eye(2), atol=1e-6)
+
+
+def test_product_with_every_kind_of_derivative():
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((4, 3))
+    manifold = pm.Product([Sphere(4), pm.Sphere(3)])
+    largest = np.linalg.svd(matrix, compute_uv=False)[0]
+
+    def tangent(q, w):
+        return w - (q @ w) * q
+
+    def hessian(u, v, du, dv):
+        return [
+            tangent(u, -matrix @ dv + (u @ matrix @ v) * du),
+            tangent(v, -matrix.T @ du + (u @ matrix @ v) * dv),
+        ]
+
+    def gradient(u, v):
+        return [tangent(u, -matrix @ v), tangent(v, -matrix.T @ u)]
+
+    ways = [
+        {},
+        {"euclidean_gradient": lambda u, v: [-matrix @ v, -matrix.T @ u]},
+        {
+            "euclidean_gradient": lambda u, v: (-matrix @ v, -matrix.T @ u),
+            "euclidean_hessian": lambda u, v, du, dv: (-matrix @ dv, -matrix.T @ du),
+        },
+        {"riemannian_gradient": gradient},
+        {"riemannian_gradient": gradient, "riemannian_hessian": hessian},
+    ]
+    point = random_point(manifold, rng)
+    vector = random_tangent(manifold, point, rng)
+    for way in ways:
+        problem = Problem(manifold, lambda u, v: -(u @ matrix @ v), **way)
+        here = problem.at(point)
+        product = here.hessian(vector)
+        for mine, expected in zip(product, hessian(*point, *vector), strict=True):
+            np.testing.assert_allclose(mine, expected, atol=1e-8)
+        result = PracticalTRM().solve(problem, rng=2)
+        assert result.cost == pytest.approx(-largest, abs=1e-9)
+
+
+def test_riemannian_gradient_on_a_manifold_of_several_arrays():
+    manifold = pm.FixedRankEmbedded(5, 4, 2)
+    target = np.random.default_rng(3).standard_normal((5, 4))
+    values = np.linalg.svd(target, compute_uv=False)
+
+    def gradient(u, s, vt):
+        step = (u * s) @ vt - target
+        up = step @ vt.T
+        m = u.T @ up
+        return up - u @ m, m, step.T @ u - vt.T @ m.T
+
+    problem = Problem(
+        manifold,
+        lambda u, s, vt: 0.5 * np.sum(((u * s) @ vt - target) ** 2),
+        riemannian_gradient=gradient,
+    )
+    assert riemtr.check_gradient(problem, rng=0).ok
+    result = PracticalTRM().solve(problem, rng=0)
+    assert result.cost == pytest.approx(0.5 * np.sum(values[2:] ** 2), rel=1e-9)
+
+
+def test_complex_manifold_smallest_eigenvector():
+    rng = np.random.default_rng(4)
+    matrix = rng.standard_normal((5, 5)) + 1j * rng.standard_normal((5, 5))
+    matrix = matrix + matrix.conj().T
+    problem = Problem(
+        pm.ComplexGrassmann(5, 2),
+        lambda x: anp.real(anp.sum(anp.conj(x) * anp.dot(matrix, x))),
+    )
+    assert riemtr.check_hessian(problem, rng=0).ok
+    result = PracticalTRM().solve(problem, rng=0)
+    assert result.cost == pytest.approx(np.linalg.eigvalsh(matrix)[:2].sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "opaque",
+    [
+        lambda x: float(np.linalg.eigvalsh(np.outer(x, x) + np.diag(np.arange(4.0)))[-1]),
+        lambda x: float(np.max(np.linalg.svd(np.diag(x + 3.0) + 0.1)[1])),
+    ],
+)
+def test_untraceable_costs_work_once_they_have_a_gradient(opaque):
+    def gradient(x, step=1e-6):
+        return np.array([(opaque(x + step * e) - opaque(x - step * e)) for e in np.eye(4)]) / (
+            2 * step
+        )
+
+    with pytest.raises(ValueError, match="pass euclidean_gradient"):
+        _ = Problem(Sphere(4), opaque).at(np.ones(4) / 2).gradient
+    problem = Problem(Sphere(4), opaque, euclidean_gradient=gradient)
+    here = problem.at(Sphere(4).random_point(1))
+    assert np.isfinite(here.hessian_matrix()).all()
+    assert problem.derivatives.hessian == "differences"
+    result = PracticalTRM(tolerance=1e-4).solve(problem, here.point)
+    assert result.cost < here.cost
+
+
+def test_a_gradient_that_autograd_contradicts_is_not_mixed_with_its_hessian():
+    # Right on the sphere, where x'x = 1, but another Euclidean gradient than autograd's.
+    problem = Problem(
+        Sphere(N),
+        lambda x: (x @ MATRIX @ x) / (x @ x),
+        euclidean_gradient=lambda x: 2 * MATRIX @ x,
+    )
+    here = problem.at(Sphere(N).random_point(0))
+    v = Sphere(N).random_tangent_vector(here.point, 1)
+    expected = projector(here.point) @ (
+        2 * MATRIX @ v - 2 * (here.point @ MATRIX @ here.point) * v
+    )
+    np.testing.assert_allclose(here.hessian(v), expected, atol=1e-7)
+
+
+def test_autograd_stays_trusted_where_both_gradients_are_rounding():
+    rng = np.random.default_rng(5)
+    matrix, target = rng.standard_normal((8, 3)), rng.standard_normal(8)
+    solution = np.linalg.lstsq(matrix, target, rcond=None)[0]
+    problem = Problem(
+        pm.Euclidean(3),
+        lambda x: 0.5 * anp.sum((matrix @ x - target) ** 2),
+        euclidean_gradient=lambda x: matrix.T @ (matrix @ x) - matrix.T @ target,
+    )
+    problem.at(np.ones(3)).hessian(np.ones(3))
+    there = problem.at(solution)
+    np.testing.assert_allclose(there.hessian(np.ones(3)), matrix.T @ (matrix @ np.ones(3)))
+    assert problem.derivatives.hessian == "euclidean"
+
+
+def test_preconditioner_is_used():
+    scales = np.geomspace(1.0, 1e4, 30)
+    calls = []
+
+    def preconditioner(point, vector):
+        calls.append(1)
+        return vector / scales
+
+    def quadratic(**options):
+        return Problem(
+            pm.Euclidean(30),
+            lambda x: 0.5 * float(np.sum(scales * x**2)),
+            euclidean_gradient=lambda x: scales * x,
+            euclidean_hessian=lambda x, v: scales * v,
+            **options,
+        )
+
+    start = np.ones(30)
+    solver = riemtr.TrustRegion(radius=riemtr.AdaptiveRadius(), tolerance=1e-8)
+    helped = solver.solve(quadratic(preconditioner=preconditioner), start)
+    alone = solver.solve(quadratic(), start)
+    assert calls
+    assert helped.converged
+    assert helped.counts.hessian_products < alone.counts.hessian_products
+    np.testing.assert_allclose(helped.point, 0.0, atol=1e-8)
+
+
+def test_points_of_integers_and_lists_are_floats():
+    problem = Problem(Sphere(N), Shared())
+    unit = [0, 1] + (N - 2) * [0]
+    reference = problem.at(np.array(unit, dtype=float))
+    for point in (unit, np.array(unit), tuple(unit)):
+        here = problem.at(point)
+        assert here.gradient_norm == reference.gradient_norm
+        np.testing.assert_array_equal(here.hessian_matrix(), reference.hessian_matrix())
+
+
+def test_counts_are_the_callers():
+    problem, counts = Problem(Sphere(N), Shared()), Counts()
+    for seed in range(3):
+        _ = problem.at(Sphere(N).random_point(seed), counts).cost
+    assert counts.as_dict() == {
+        "costs": 3,
+        "gradients": 0,
+        "hessian_products": 0,
+        "hessian_matrices": 0,
+    }
+
+
+def test_easier_versions_come_from_the_cost():
+    class Homotopy(Shared):
+        def easier(self):
+            yield Shared(), 0.5
+            yield Shared(), 0.25
+
+    def preconditioner(point, vector):
+        return vector
+
+    problem = Problem(Sphere(N), Homotopy(), preconditioner=preconditioner)
+    stages = list(problem.easier())
+    assert [tolerance for _, tolerance in stages] == [0.5, 0.25]
+    assert all(stage.manifold is problem.manifold for stage, _ in stages)
+    assert all(stage.preconditioner is preconditioner for stage, _ in stages)
+    assert list(Problem(Sphere(N), Shared()).easier()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            GRADIENTS["euclidean"] | GRADIENTS["riemannian"],
+            "pass euclidean_gradient or riemannian_gradient, not both",
+        ),
+        (
+            HESSIANS["euclidean"] | HESSIANS["riemannian"],
+            "pass euclidean_hessian or riemannian_hessian, not both",
+        ),
+        (HESSIANS["euclidean"], "a Hessian without a gradient is not used; pass the gradient"),
+        (HESSIANS["riemannian"], "a Hessian without a gradient is not used; pass the gradient"),
+        (
+            GRADIENTS["riemannian"] | HESSIANS["euclidean"],
+            "euclidean_hessian needs euclidean_gradient .* pass it, or pass riemannian_hessian",
+        ),
+        ({"euclidean_gradient": 3}, "euclidean_gradient must be callable.*got int: pass"),
+        ({"riemannian_gradient": 0}, "riemannian_gradient must be callable.*got int"),
+        (
+            GRADIENTS["euclidean"] | {"euclidean_hessian": MATRIX},
+            "euclidean_hessian must be callable.*got ndarray",
+        ),
+        ({"preconditioner": MATRIX}, "preconditioner must be callable.*got ndarray"),
+    ],
+)
+def test_wrong_derivatives_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Problem(Sphere(N), cost, **options)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "message"),
+    [
+        (N, "manifold must offer pymanopt's manifold methods, as riemtr.Sphere.* int lacks dim"),
+        (Sphere, "manifold must be an instance; got the class Sphere: call it"),
+        (None, "NoneType lacks"),
+    ],
+)
+def test_wrong_manifolds_are_refused(manifold, message):
+    with pytest.raises(ValueError, match=message):
+        Problem(manifold, cost)
+
+
+def test_wrong_costs_are_refused():
+    with pytest.raises(ValueError, match=r"cost must be a callable or an object .*got ndarray"):
+        Problem(Sphere(N), MATRIX)
+    with pytest.raises(ValueError, match=r"a cost with at\(point\) brings its own derivatives"):
+        Problem(Sphere(N), Shared(), euclidean_gradient=euclidean_gradient)
+
+
+@pytest.mark.parametrize("wrong", [None, cost, Sphere(3), 1.0])
+def test_what_is_no_problem_is_refused(wrong):
+    with pytest.raises(TypeError, match=r"riemtr.Problem or a pymanopt.Problem.*Build one with"):
+        as_problem(wrong)
+    with pytest.raises(TypeError, match="Build one with"):
+        PracticalTRM().solve(wrong)
+
+
+def test_repr_names_the_manifold():
+    assert repr(Problem(Sphere(N), cost)) == "Problem(Sphere of unit 6-vectors, cost=AutogradCost)"
+
+
+# pymanopt's problems
+
+
+class Tally:
+    def __init__(self, function):
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, *arrays):
+        self.calls += 1
+        return self.function(*arrays)
+
+
+def pymanopt_problem(backend, given, manifold=None):
+    manifold = Sphere(N) if manifold is None else manifold
+    decorate = getattr(pymanopt.function, backend)(manifold)
+    tallies = {name: Tally(function) for name, function in given.items()}
+    plain = Tally(cost if backend == "autograd" else untraceable)
+    wrapped = {
+        name: decorate(
+            (lambda x, v, t=tally: t(x, v)) if "hessian" in name else (lambda x, t=tally: t(x))
+        )
+        for name, tally in tallies.items()
+    }
+    problem = pymanopt.Problem(manifold, decorate(lambda x: plain(x)), **wrapped)
+    return problem, tallies | {"cost": plain}
+
+
+PYMANOPT_WAYS = [
+    ("autograd", {}),
+    ("autograd", GRADIENTS["euclidean"]),
+    ("autograd", GRADIENTS["euclidean"] | HESSIANS["euclidean"]),
+    ("autograd", GRADIENTS["riemannian"]),
+    ("autograd", GRADIENTS["riemannian"] | HESSIANS["riemannian"]),
+    ("autograd", HESSIANS["euclidean"]),
+    ("numpy", GRADIENTS["euclidean"]),
+    ("numpy", GRADIENTS["riemannian"]),
+    ("numpy", GRADIENTS["euclidean"] | HESSIANS["euclidean"]),
+    ("numpy", GRADIENTS["euclidean"] | HESSIANS["riemannian"]),
+    ("numpy", GRADIENTS["riemannian"] | HESSIANS["riemannian"]),
+]
+
+
+@pytest.mark.parametrize(("backend", "given"), PYMANOPT_WAYS)
+@pytest.mark.parametrize("manifold", [Sphere(N), pm.Sphere(N)], ids=["riemtr", "pymanopt"])
+def test_pymanopts_problems_have_the_same_derivatives(backend, given, manifold):
+    problem, _ = pymanopt_problem(backend, given, manifold)
+    x = random_point(manifold, np.random.default_rng(0))
+    v = random_tangent(manifold, x, np.random.default_rng(1))
+    here = as_problem(problem).at(x)
+    assert here.cost == pytest.approx(untraceable(x))
+    np.testing.assert_allclose(here.gradient, riemannian_gradient(x), atol=1e-12)
+    np.testing.assert_allclose(here.hessian(v), riemannian_hessian(x, v), atol=1e-6)
+    result = PracticalTRM().solve(problem, x)
+    assert result.certificate.verdict == "minimizer"
+
+
+@pytest.mark.parametrize(
+    ("backend", "given"),
+    [way for way in PYMANOPT_WAYS if "euclidean_gradient" in way[1] and len(way[1]) == 2],
+)
+def test_pymanopts_gradient_is_not_called_again_in_each_product(backend, given):
+    problem, tallies = pymanopt_problem(backend, given)
+    x = Sphere(N).random_point(0)
+    here = as_problem(problem).at(x)
+    for seed in range(5):
+        here.hessian(Sphere(N).random_tangent_vector(x, seed))
+    hessian = next(name for name in given if "hessian" in name)
+    assert tallies[hessian].calls == 5
+    assert tallies["euclidean_gradient"].calls <= 1
+    assert here.counts.hessian_products == 5
+
+
+def test_pymanopts_autograd_cost_is_traced_once_for_all_products():
+    problem, tallies = pymanopt_problem("autograd", {})
+    x = Sphere(N).random_point(0)
+    here = as_problem(problem).at(x)
+    here.hessian(Sphere(N).random_tangent_vector(x, 0))
+    calls = tallies["cost"].calls
+    for seed in range(1, 6):
+        here.hessian(Sphere(N).random_tangent_vector(x, seed))
+    assert tallies["cost"].calls == calls
+
+
+def test_pymanopts_problem_converts_the_same_after_pymanopt_has_used_it():
+    # pymanopt keeps the derivatives it generates where those of the user would be.
+    problem, _ = pymanopt_problem("autograd", {})
+    pymanopt.optimizers.TrustRegions(verbosity=0, max_iterations=2).run(problem)
+    assert type(as_problem(problem).cost).__name__ == "AutogradCost"
+
+
+def test_pymanopts_preconditioner_is_kept_and_its_default_dropped():
+    sphere = Sphere(N)
+    decorated = pymanopt.function.autograd(sphere)(cost)
+    assert as_problem(pymanopt.Problem(sphere, decorated)).preconditioner is None
+
+    def halve(point, vector):
+        return vector / 2
+
+    problem = as_problem(pymanopt.Problem(sphere, decorated, preconditioner=halve))
+    assert problem.preconditioner is halve
+
+
+def test_pymanopts_product_problem():
+    manifold = pm.Product([pm.Sphere(4), pm.Stiefel(3, 2)])
+
+    @pymanopt.function.autograd(manifold)
+    def coupled(u, x):
+        return u[:3] @ x @ anp.array([1.0, 2.0]) + anp.sum(u**3)
+
+    problem = pymanopt.Problem(manifold, coupled)
+    assert riemtr.check_hessian(problem, rng=0).ok
+    assert PracticalTRM().solve(problem, rng=0).certificate.verdict == "minimizer"
+
+
+def test_pymanopt_backend_on_a_manifold_without_hessians():
+    manifold = pm.FixedRankEmbedded(4, 3, 1)
+    target = np.random.default_rng(0).standard_normal((4, 3))
+
+    @pymanopt.function.autograd(manifold)
+    def distance(u, s, vt):
+        return 0.5 * anp.sum((anp.dot(u * s, vt) - target) ** 2)
+
+    values = np.linalg.svd(target, compute_uv=False)
+    result = PracticalTRM().solve(pymanopt.Problem(manifold, distance), rng=0)
+    assert result.cost == pytest.approx(0.5 * np.sum(values[1:] ** 2), rel=1e-9)
