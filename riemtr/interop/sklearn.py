@@ -31,6 +31,7 @@ __all__ = ["CompleteDictionaryLearning"]
 
 _PRECISIONS = ("float64", "float32")  # what is fitted and returned as it came
 _NAMED = 3  # doubtful atoms described in a warning
+_ROUNDING = 100  # of a code <u, x>, in units of eps <|u|, |x|>; at most 60 in 40 recoveries
 
 
 class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -48,9 +49,9 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     ----------
     n_components : int or None
         How many atoms to learn: below the rank of X, in the subspace of its leading principal
-        directions (of X as it is, not centred). None learns as many as X has dimensions: n_features,
-        or the numerical rank of X where that is less. It must be below n_samples: otherwise the
-        samples themselves would do as atoms, and there is nothing to learn.
+        directions (of X as it is, not centred). None learns as many as X has dimensions:
+        n_features, or the numerical rank of X where that is less. Either way there must be more
+        samples than that: otherwise they themselves would do as atoms.
     mu : float
         Smoothing parameter of the cost, relative to the size of the whitened data; the paper's
         1e-2.
@@ -164,8 +165,8 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def transform(self, X: Any) -> np.ndarray:
         """Return the codes of samples, ``X @ unmixing_.T``.
 
-        Entries no larger than the rounding error of their own computation are set to zero, so that
-        sparse codes have zeros.
+        Entries that cannot be told from rounding errors, at most ``100 eps`` times
+        ``abs(X) @ abs(unmixing_.T)``, are set to zero, so that sparse codes have zeros.
 
         Parameters
         ----------
@@ -179,8 +180,7 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X = validate_data(self, X, dtype=_PRECISIONS, reset=False)
         codes = X @ self.unmixing_.T
         precision = max(np.finfo(X.dtype).eps, np.finfo(self.unmixing_.dtype).eps)
-        # n eps sum_j |u_j x_j| bounds the rounding error of a sum of n products (Higham, 3.1).
-        error = X.shape[1] * precision * (np.abs(X) @ np.abs(self.unmixing_.T))
+        error = _ROUNDING * precision * (np.abs(X) @ np.abs(self.unmixing_.T))
         codes[np.abs(codes) <= error] = 0.0
         return codes
 
@@ -260,7 +260,8 @@ def _warn_of_doubts(recovery: Recovery) -> None:
         reasons.append(f"and {len(doubtful) - _NAMED} more in atoms_")
     warnings.warn(
         f"{len(doubtful)} of {len(recovery.atoms)} atoms are not to be trusted "
-        f"({'. '.join(reasons)}). More samples, another random_state or fewer n_components may help",
+        f"({'. '.join(reasons)}). More samples, another random_state or fewer n_components "
+        f"may help",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -12,6 +12,7 @@ from riemtr.manifolds.basis import HouseholderBasis
 
 
 def safe_norm(vector: np.ndarray) -> float:
+    """Euclidean norm, also where its square under- or overflows."""
     squared = float(np.vdot(vector, vector))  # unlike @ and dot, overflows without a warning
     if 1e-280 < squared < 1e280 and (vector.dtype.itemsize >= 8 or 1e-24 < squared < 1e24):
         return math.sqrt(squared)

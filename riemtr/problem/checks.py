@@ -25,7 +25,8 @@ from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import machine_precision
 from riemtr.problem.problem import as_problem
 
-_SLOPE_TOLERANCE = 0.15
+# In single precision only long steps stand out of the rounding, where higher orders bend the line.
+_SLOPE_TOLERANCE = {"double": 0.15, "single": 0.4}
 _STEP_COUNT = 51
 _WINDOW = 10
 # Multiple of the rounding of one value within which an error is nothing but rounding.
@@ -124,7 +125,7 @@ def _judge(
     slope, piece = _fit(steps, errors, 4.0 * precision * scale)
     # A model that is exact leaves only rounding, whose slope means nothing.
     exact = bool(np.all(errors <= _ROUNDING * precision * scale))
-    steep = slope >= expected - _SLOPE_TOLERANCE
+    steep = slope >= expected - _SLOPE_TOLERANCE["double" if precision < 1e-12 else "single"]
     tidy = max(symmetry, tangency) <= precision**0.5
     ok = bool(np.all(np.isfinite(errors))) and (exact or steep) and tidy
     return DerivativeCheck(name, ok, slope, expected, steps, errors, piece, symmetry, tangency)

@@ -87,15 +87,20 @@ def dense_curvature(here: Evaluation) -> Curvature:
     )
 
 
-def proves_positive(here: Evaluation, tolerance: float) -> bool:
-    """Whether a Cholesky factorization proves that no eigenvalue is below ``-tolerance``."""
-    matrix = np.array(here.hessian_matrix(), dtype=float)
-    dim = len(matrix)
-    rounding = _accuracy(here) * float(np.linalg.norm(matrix)) * math.sqrt(max(dim, 1))
+def proves_positive(
+    here: Evaluation, matrix: np.ndarray, tolerance: float, accuracy: float = 0.0
+) -> bool:
+    """Whether a Cholesky factorization proves that no eigenvalue is below ``-tolerance``.
+
+    The matrix is known to a relative ``accuracy``, or to that of the Hessian if it is coarser.
+    """
+    shifted = np.array(matrix, dtype=float)
+    dim = len(shifted)
     if dim == 0:
         return True
-    matrix.flat[:: dim + 1] += tolerance - rounding
-    return dpotrf(matrix, overwrite_a=True)[1] == 0
+    relative = max(accuracy, _accuracy(here) * math.sqrt(dim))
+    shifted.flat[:: dim + 1] += tolerance - relative * float(np.linalg.norm(shifted))
+    return dpotrf(shifted, overwrite_a=True)[1] == 0
 
 
 def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
@@ -189,12 +194,16 @@ class _Krylov:
         self._vectors.append(vector)
 
     def orthogonalize(self, vector: Any) -> tuple[Any, float]:
-        # Back to the tangent space as well: where little is left but rounding, that matters.
-        for _ in range(2):  # twice is enough
-            vector = self._here.tangent(vector)
-            for known in self._vectors:
-                vector = vector - self._here.inner(known, vector) * known
+        # Twice is enough. In between back to the tangent space: where little is left but rounding,
+        # that matters.
+        vector = self._here.tangent(self._reduce(vector))
+        vector = self._reduce(vector)
         return vector, self._here.norm(vector)
+
+    def _reduce(self, vector: Any) -> Any:
+        for known in self._vectors:
+            vector = vector - self._here.inner(known, vector) * known
+        return vector
 
     def combine(self, coefficients: np.ndarray) -> Any:
         total = float(coefficients[0]) * self._vectors[0]
@@ -206,9 +215,6 @@ class _Krylov:
 class _SphereKrylov(_Krylov):
     """The same for plain arrays in the Euclidean metric, at the speed of matrix products."""
 
-    def orthogonalize(self, vector: Any) -> tuple[Any, float]:
+    def _reduce(self, vector: Any) -> Any:
         known = np.array(self._vectors)
-        for _ in range(2):
-            vector = self._here.tangent(vector)
-            vector = vector - (known @ vector) @ known
-        return vector, self._here.norm(vector)
+        return vector - (known @ vector) @ known

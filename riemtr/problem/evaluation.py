@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from riemtr.problem.problem import Problem
 
 
+# Accuracy of a matrix multiplied in single precision, with room for its sums.
+_ROUGH = 1e-5
+
+
 @dataclass(frozen=True)
 class Derivatives:
     """What kind the derivatives of a cost are of.
@@ -202,7 +206,15 @@ class Evaluation:
         if not self.offers_matrix:
             return self._matrix_from_products()
         self.counts.hessian_matrices += 1
-        ambient = self._local.hessian_matrix()
+        return self._riemannian(self._local.hessian_matrix())
+
+    @lazy
+    def _rough_matrix(self) -> np.ndarray:
+        self.counts.hessian_matrices += 1
+        return self._riemannian(self._local.rough_hessian_matrix())
+
+    def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
+        """Matrix of the Riemannian Hessian from that of the Euclidean one."""
         if isinstance(self.manifold, Sphere):
             basis = self.manifold.tangent_basis(self.point)
             return self.manifold.riemannian_hessian_matrix(basis, self._raw_gradient, ambient)
@@ -228,6 +240,23 @@ class Evaluation:
     def hessian_matrix(self) -> np.ndarray:
         """Matrix of the Riemannian Hessian in the coordinates of :attr:`basis`."""
         return self._matrix
+
+    def step_matrix(self) -> np.ndarray:
+        """The Hessian matrix to the accuracy that steps need.
+
+        In single precision where the cost offers that at a lower price, and no better is known.
+        """
+        return self._rough_matrix if self._is_rough else self._matrix
+
+    @property
+    def _is_rough(self) -> bool:
+        offers_rough = self.offers_matrix and hasattr(self._local, "rough_hessian_matrix")
+        return offers_rough and not self.has_matrix
+
+    @property
+    def has_step_matrix(self) -> bool:
+        """Whether :meth:`step_matrix` is already known."""
+        return self.has_matrix or "_rough_matrix" in self.__dict__
 
     @lazy
     def eigh(self) -> tuple[np.ndarray, np.ndarray]:
@@ -263,5 +292,7 @@ class Evaluation:
         A Cholesky factorization decides it at a fraction of the price of an eigenvalue.
         """
         if self.known_curvature is None and (self.offers_matrix or self.has_matrix):
-            return proves_positive(self, tolerance)
+            if self._is_rough and proves_positive(self, self._rough_matrix, tolerance, _ROUGH):
+                return True
+            return proves_positive(self, self._matrix, tolerance)
         return self.curvature(tolerance).lower_bound >= -tolerance

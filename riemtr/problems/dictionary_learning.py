@@ -127,21 +127,29 @@ class DictionaryPoint:
 
         Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0.
         """
+        return self._weighted_gram(self._data.dtype)
+
+    def rough_hessian_matrix(self) -> np.ndarray:
+        """The same multiplied in single precision, at about half the price."""
+        rough = self._weighted_gram(np.dtype(np.float32)).astype(self._data.dtype)
+        in_range = 1e-20 < float(rough.diagonal().max(initial=0.0)) < 1e20
+        return rough if in_range else self.hessian_matrix()
+
+    def _weighted_gram(self, dtype: np.dtype) -> np.ndarray:
         n, p = self._data.shape
         roots = np.sqrt(self._weights)
         active = self._decay > np.finfo(self._decay.dtype).eps
         gather = np.count_nonzero(active) < _WORTH_GATHERING * p
         block = max(_BLOCK_ENTRIES // max(n, 1), 1)
-        total = np.zeros((n, n), dtype=self._data.dtype)
+        total = np.zeros((n, n), dtype=dtype)
         for first in range(0, p, block):
             here = slice(first, min(first + block, p))
+            columns, weights = self._data[:, here], roots[here]
             if gather:
                 chosen = np.flatnonzero(active[here])
-                columns = np.take(self._data[:, here], chosen, axis=1)
-                columns *= roots[here][chosen]
-            else:
-                columns = self._data[:, here] * roots[here]
-            total += columns @ columns.T
+                columns, weights = np.take(columns, chosen, axis=1), weights[chosen]
+            scaled = np.multiply(columns, weights, dtype=dtype, casting="same_kind")
+            total += scaled @ scaled.T
         return total
 
 

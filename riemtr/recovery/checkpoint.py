@@ -8,6 +8,7 @@ moment it is either the old one or the new one.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -78,10 +79,12 @@ class FileJournal(Journal):
             self._write()  # an unwritable path is found out now, not after an hour
 
     def close(self) -> None:
-        """Write what is not written yet."""
+        """Write what is not written yet, and tidy up after runs that were killed while writing."""
         with self._lock:
             if self._unsaved:
                 self._write()
+            for stale in self.path.parent.glob(f"{glob.escape(self.path.name)}.[0-9]*.tmp"):
+                stale.unlink(missing_ok=True)
 
     def _changed(self) -> None:
         self._unsaved = True

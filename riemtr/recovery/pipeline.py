@@ -21,7 +21,7 @@ import numpy as np
 
 from riemtr.data.matrices import check_data
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
-from riemtr.recovery.deflation import Deflation, column_lengths
+from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
@@ -29,11 +29,11 @@ from riemtr.recovery.reconstruction import coefficients, normal_form
 from riemtr.recovery.report import Atom, Progress, Recovery, Watcher, watcher
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
+    Inspector,
     Row,
     RowSolver,
     Solve,
     as_rounding,
-    count_zeros,
     default_solver,
     lifted,
     round_against,
@@ -171,10 +171,10 @@ class _Run:
         self.journal = journal
         self.watch = watch
         self.begin = begin
-        self.lengths = column_lengths(white.data)
-        size = math.sqrt(float(np.mean(self.lengths**2)) / white.rank)
-        self.solver = default_solver(size) if solver is None else solver
         self.deflation = Deflation(white.data, owned=white.scale != 0.0)
+        self.inspector = Inspector(self.deflation)
+        size = math.sqrt(float(np.mean(self.inspector.lengths**2)) / white.rank)
+        self.solver = default_solver(size) if solver is None else solver
 
     def recover(self, rounding: bool, pool: ThreadPoolExecutor) -> list[Row]:
         """Return r rows: a first pass, then the bad ones again until none is or attempts end."""
@@ -228,10 +228,7 @@ class _Run:
 
     def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Row:
         direction = solve.direction if rounding is None else rounding.direction
-        return Row(solve, rounding, direction, self._zeros(direction), attempt)
-
-    def _zeros(self, direction: np.ndarray) -> int:
-        return count_zeros(self.deflation, self.lengths, direction)
+        return Row(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
 
     def _polish(self, rows: list[Row], attempt: int, pool: ThreadPoolExecutor) -> list[Row]:
         """Round again the rows that are not exact where most are."""
@@ -244,7 +241,7 @@ class _Run:
             rounding = round_again(
                 row.rounding,
                 lambda number, r: self._round(f"polish/{attempt}/{index}/{number}", r),
-                lambda q: self._zeros(q) >= 2 * len(q),
+                lambda q: self.inspector.inspect(q)[1],
             )
             return self._row(row.solve, rounding, row.attempt)
 
@@ -275,16 +272,14 @@ class _Run:
         """Reconstruct dictionary and coefficients, and judge every row."""
         sorting = sort_rows(rows)
         directions = np.column_stack(replace_dependent(rows, sorting))
-        gram = self.deflation.gram()
+        gram = self.inspector.gram
         form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
         atoms = [_atom(row, doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
         atoms = [atoms[i] for i in form.order]
         X = coefficients(form, self.deflation)
-        samples = np.flatnonzero(self.lengths)
         for row, atom, scale in zip(X, atoms, form.scales, strict=True):
             if atom.exact:  # what rounding left of zeros
-                small = threshold(X, self.lengths) * scale
-                row[samples[np.abs(row[samples]) <= small]] = 0.0
+                row[np.abs(row) <= threshold(X) * scale * self.inspector.lengths] = 0.0
         kind = X.dtype
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),

@@ -11,12 +11,15 @@ from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.recovery.checkpoint import Record
-from riemtr.recovery.deflation import Deflation
+from riemtr.recovery.deflation import Deflation, column_lengths
 from riemtr.recovery.rounding import Rounding, round_direction
 from riemtr.solvers import PracticalTRM
 
 _VANISHING = 1e-11  # |<q, y>| / |y| that counts as zero: rounding leaves some 1e-14
 _VANISHING_SINGLE = 1e-5  # and in float32
+_VERTEX = 4  # zeros per unknown: a vertex of the linear program must have nearly one
+_SPANNING = 0.1  # least share of the typical eigenvalue, of the Gram matrix of a row's zeros
+_SAMPLE = 64  # zeros per unknown that suffice for that
 _TOLERANCE = 1e-2  # gradient norm over the data's scale: rounding needs the basin, no digits
 
 
@@ -66,6 +69,8 @@ class Row:
         The unit vector q for which q'Y is the row, Y being the (whitened) data.
     zeros : int
         Entries of the row that vanish to rounding where the sample does not.
+    exact : bool
+        Whether they show that the row is sparse by itself: see :class:`Inspector`.
     attempt : int
         0 for the first pass, above for rows that were solved for again.
     """
@@ -74,12 +79,8 @@ class Row:
     rounding: Rounding | None
     direction: np.ndarray
     zeros: int
+    exact: bool
     attempt: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether far more entries vanish than the n - 1 of any vertex of the linear program."""
-        return self.zeros >= 2 * len(self.direction)
 
     @property
     def certified(self) -> bool:
@@ -144,14 +145,46 @@ def as_rounding(record: Record) -> Rounding:
     return Rounding(**{field.name: record[field.name] for field in fields(Rounding)})
 
 
-def count_zeros(deflation: Deflation, lengths: np.ndarray, direction: np.ndarray) -> int:
-    """Count the samples y, not zero themselves, with <q, y> = 0 to rounding."""
-    turned = (deflation.rotation.T @ direction).astype(deflation.data.dtype)
-    coefficients = np.abs(turned @ deflation.data)
-    return int(np.count_nonzero(coefficients[lengths > 0] <= threshold(deflation.data, lengths)))
+class Inspector:
+    """Tells rows that are sparse by themselves from those that merely solve a linear program.
+
+    Every vertex of the program vanishes on some n - 1 independent samples; a mixture of two
+    sparse rows on thousands, where both do, which leave one direction open, and on one sample
+    more. A row is exact if its zeros span all the other directions about equally, measured by the
+    eigenvalues of their Gram matrix relative to that of all samples.
+
+    Parameters
+    ----------
+    deflation : Deflation
+        The data, in whatever coordinates.
+    """
+
+    def __init__(self, deflation: Deflation):
+        self.deflation = deflation
+        self.gram = deflation.gram()
+        self.lengths = column_lengths(deflation.data)
+        values, vectors = np.linalg.eigh(self.gram)
+        if not values[0] > len(values) * np.finfo(deflation.data.dtype).eps * values[-1]:
+            raise ValueError(
+                f"Y must be of full rank; got shape {deflation.data.shape} with rows that are "
+                f"combinations of others; precondition it with rank='auto'"
+            )
+        self._whiten = (vectors / np.sqrt(values)).T
+
+    def inspect(self, direction: np.ndarray) -> tuple[int, bool]:
+        """Count the zeros of the row q'Y, and tell whether they make it exactly sparse."""
+        data, rotation = self.deflation.data, self.deflation.rotation
+        size = np.abs((rotation.T @ direction).astype(data.dtype) @ data)
+        vanishing = np.flatnonzero((size <= threshold(data) * self.lengths) & (self.lengths > 0))
+        zeros, n = len(vanishing), len(direction)
+        if zeros < _VERTEX * n:
+            return zeros, False
+        some = vanishing[:: max(zeros // (_SAMPLE * n), 1)]
+        samples = (self._whiten @ rotation) @ np.take(data, some, axis=1)
+        shares = np.linalg.eigvalsh(samples @ samples.T)
+        return zeros, n == 1 or bool(shares[1] >= _SPANNING * np.median(shares[1:]))
 
 
-def threshold(data: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """What counts as zero for each sample that is not zero."""
-    relative = _VANISHING_SINGLE if data.dtype == np.float32 else _VANISHING
-    return relative * lengths[lengths > 0]
+def threshold(data: np.ndarray) -> float:
+    """What counts as zero, relative to the length of the sample."""
+    return _VANISHING_SINGLE if data.dtype == np.float32 else _VANISHING

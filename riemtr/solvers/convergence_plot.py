@@ -43,8 +43,9 @@ def plot_convergence(history: dict[str, np.ndarray], axes: Any = None) -> Any:
             label="saddle point, left along negative curvature",
         )
     for change in np.flatnonzero(np.diff(history["stage"])):
-        axes.axvline(number[change] + 0.5, color="0.8", linewidth=1, zorder=0)
+        axes.axvline(number[change], color="0.8", linewidth=1, zorder=0)
     axes.set(xlabel="iteration", title="Convergence")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return axes

@@ -89,7 +89,7 @@ class LiveTable:
         """Show one more iteration."""
         step = iteration.step
         if step is None:
-            ended = "start" if iteration.number == 0 else "next stage of the continuation"
+            ended = "start" if iteration.number == 0 else "next stage"
         else:
             ended = str(step.ended) if iteration.accepted else f"{step.ended}, rejected"
             if iteration.escaped:

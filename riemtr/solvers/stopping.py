@@ -109,7 +109,7 @@ class MaxIterations(StoppingCriterion):
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the limit is reached."""
         over = iteration.number >= self.limit
-        return Reason(Status.MAX_ITERATIONS, f"{self.limit}") if over else None
+        return Reason(Status.MAX_ITERATIONS, f"{self.limit} iterations") if over else None
 
 
 @dataclass(frozen=True)

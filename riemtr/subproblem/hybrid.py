@@ -63,7 +63,7 @@ class HybridSubproblem:
         elif memory.here is not here:
             target = self.cg.target(here, memory.here)
             memory = _Memory(here, target, memory.dense, memory.factor)
-        if here.has_matrix or (memory.dense and memory.factor is None):
+        if here.has_step_matrix or (memory.dense and memory.factor is None):
             return self._dense(here, radius)
         return self._conjugate(here, radius, memory)
 

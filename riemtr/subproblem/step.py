@@ -15,7 +15,7 @@ class Ended(str, Enum):
     INTERIOR = "interior"
     BOUNDARY = "boundary"
     NEGATIVE_CURVATURE = "negative curvature"
-    CURVATURE_START = "started along negative curvature"
+    CURVATURE_START = "negative curvature start"
     PRODUCT_LIMIT = "product limit"
 
     def __str__(self) -> str:

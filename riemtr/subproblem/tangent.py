@@ -67,7 +67,7 @@ class SDPSubproblem:
 
 def near_exact(here: Evaluation, radius: float, tolerance: float) -> NearExactSolution:
     """Solve the model at ``here`` near-exactly, in coordinates."""
-    hessian = np.asarray(here.hessian_matrix(), dtype=float)
+    hessian = np.asarray(here.step_matrix(), dtype=float)
     return solve_near_exact(hessian, _coordinates(here), radius, tolerance=tolerance)
 
 

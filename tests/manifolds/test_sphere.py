@@ -321,9 +321,7 @@ def test_hessian_conversion_is_the_papers(seed, n):
         atol=1e-12,
     )
     # pymanopt's own route to the same product.
-    inherited = super(Sphere, sphere).euclidean_to_riemannian_hessian(
-        q, gradient, hessian @ v, v
-    )
+    inherited = super(Sphere, sphere).euclidean_to_riemannian_hessian(q, gradient, hessian @ v, v)
     np.testing.assert_allclose(product, inherited, atol=1e-12)
 
 
@@ -358,9 +356,7 @@ def test_pymanopts_optimizers_run_on_it(optimizer):
     def hessian(x, v):
         return 2 * matrix @ v
 
-    problem = pymanopt.Problem(
-        sphere, cost, euclidean_gradient=gradient, euclidean_hessian=hessian
-    )
+    problem = pymanopt.Problem(sphere, cost, euclidean_gradient=gradient, euclidean_hessian=hessian)
     solver = getattr(pymanopt.optimizers, optimizer)(
         verbosity=0, min_gradient_norm=1e-7, max_iterations=2000
     )

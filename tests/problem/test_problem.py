@@ -300,9 +300,7 @@ def test_a_gradient_that_autograd_contradicts_is_not_mixed_with_its_hessian():
     )
     here = problem.at(Sphere(N).random_point(0))
     v = Sphere(N).random_tangent_vector(here.point, 1)
-    expected = projector(here.point) @ (
-        2 * MATRIX @ v - 2 * (here.point @ MATRIX @ here.point) * v
-    )
+    expected = projector(here.point) @ (2 * MATRIX @ v - 2 * (here.point @ MATRIX @ here.point) * v)
     np.testing.assert_allclose(here.hessian(v), expected, atol=1e-7)
 
 

@@ -128,3 +128,31 @@ def test_prints_well():
 def test_bad_tolerances_are_named(option):
     with pytest.raises(ValueError, match=option):
         riemtr.certify(euclidean(np.eye(2)), np.zeros(2), **{option: -1.0})
+
+
+def test_a_saddle_with_one_rising_direction_is_no_maximizer():
+    matrix = np.diag([1.0, 2.0, 3.0, 3.0])
+    problem = riemtr.Problem(
+        riemtr.Sphere(4),
+        lambda x: float(x @ matrix @ x),
+        euclidean_gradient=lambda x: 2 * matrix @ x,
+        euclidean_hessian=lambda x, v: 2 * matrix @ v,
+    )
+    verdicts = [riemtr.certify(problem, point).verdict for point in np.eye(4)]
+    assert verdicts == ["minimizer", "saddle", "maximizer", "maximizer"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_eigenvector_gets_its_verdict(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 40))
+    case = riemtr.problems.build("rayleigh", rng=rng, n=n)
+    for column, vector in enumerate(case.truth.details["eigenvectors"].T):
+        expected = {0: "minimizer", n - 1: "maximizer"}.get(column, "saddle")
+        assert riemtr.certify(case.problem, vector).verdict == expected
+
+
+def test_differences_do_not_report_false_saddles():
+    result = riemtr.PracticalTRM().solve(riemtr.problems.build("low-rank", rng=0).problem, rng=0)
+    assert result.converged
+    assert not result.history["escaped"].any()

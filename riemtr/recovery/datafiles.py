@@ -1,0 +1,211 @@
+"""Data matrices from files: numpy, MATLAB and text formats, and images as patches."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+import scipy.sparse
+
+from riemtr.data import bundled_images, check_data, load_image, patches
+from riemtr.errors import MissingExtraError, unknown_name
+
+_TEXT = (".csv", ".tsv", ".txt")
+_PATCH_SIZE = 8  # the paper's, section IV.C
+
+
+@dataclass(frozen=True, eq=False)
+class DataFile:
+    """A data matrix and where it comes from.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (n, p)
+        Y, one sample per column.
+    source : str
+        The file, or the name of a bundled image.
+    patch_size : int or None
+        Side of the patches that the samples are, if they are patches.
+    is_image : bool
+        Whether the patches were cut from an image here.
+    """
+
+    matrix: np.ndarray
+    source: str
+    patch_size: int | None
+    is_image: bool
+
+
+def read_data(
+    source: str, *, variable: str | None = None, transpose: bool = False, patch_size: int | None
+) -> DataFile:
+    """Read a data matrix from a file, or cut an image into patches.
+
+    Parameters
+    ----------
+    source : str
+        A file: ``.npy``, ``.npz`` (scipy's sparse ones included), ``.mat``, numbers as text
+        (``.csv``, ``.tsv``, ``.txt``), else an image; or the name of a bundled image. A first
+        line of text that is not numbers is a heading; a column without a name there, as pandas
+        writes its index, is dropped.
+    variable : str, optional
+        Which array to take from an ``.npz`` or ``.mat`` file; without it, the only one or Y.
+    transpose : bool
+        Whether the file has one sample per row.
+    patch_size : int or None
+        Side of the patches to cut from an image, 8 if None; for a matrix, that its samples are
+        patches of that side.
+
+    Examples
+    --------
+    >>> read_data("camera", patch_size=8).matrix.shape
+    (64, 4096)
+    """
+    path = Path(source).expanduser()
+    suffix = path.suffix.lower()
+    if suffix in _READERS:
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {str(path)!r}")
+        matrix = check_data(_READERS[suffix](path, variable), name=f"the matrix in {path.name}")
+        matrix = matrix.T if transpose else matrix
+        if patch_size is not None and matrix.shape[0] != patch_size**2:
+            raise ValueError(
+                f"patch_size must be the side of the patches: {patch_size} x {patch_size} is "
+                f"{patch_size**2}, but {path.name} has {matrix.shape[0]} features; leave it out "
+                f"if the samples are not patches"
+            )
+        return DataFile(matrix, source, patch_size, is_image=False)
+    for name, given in (("variable", variable is not None), ("transpose", transpose)):
+        if given:
+            raise ValueError(f"{name} is for files of matrices, not for the image {source!r}")
+    size = _PATCH_SIZE if patch_size is None else patch_size
+    image = _load_image(source, path)
+    return DataFile(patches(image, size), source, size, is_image=True)
+
+
+def _load_image(source: str, path: Path) -> np.ndarray:
+    if not path.exists() and not path.suffix and path.name == source:
+        try:
+            names = bundled_images()
+        except MissingExtraError:  # the source is a typing error, or a reason to install it
+            names = ()
+        if names and source not in names:
+            close = unknown_name("the bundled image", source, names)
+            raise ValueError(f"there is no file {source!r}, and {close}")
+        return load_image(source)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    try:
+        return load_image(path)
+    except ValueError as error:
+        known = ", ".join(sorted(_READERS))
+        raise ValueError(f"{error}; files of matrices end in {known}") from error
+
+
+def _read_npy(path: Path, variable: str | None) -> Any:
+    _no_variable(path, variable)
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"{path} must be an array of numbers as numpy.save writes it; got: {error}"
+        ) from error
+
+
+def _read_npz(path: Path, variable: str | None) -> Any:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if {"format", "shape", "data"} <= set(archive.files):  # as scipy.sparse writes it
+                return scipy.sparse.load_npz(path)
+            return archive[_choose(path, archive.files, variable)]
+    except (zipfile.BadZipFile, EOFError, AttributeError) as error:
+        raise ValueError(f"{path} must be an archive of arrays; got: {error}") from error
+
+
+def _read_mat(path: Path, variable: str | None) -> Any:
+    try:
+        content = scipy.io.loadmat(path)
+    except NotImplementedError as error:
+        raise ValueError(
+            f"{path} is a MATLAB 7.3 file; save it from MATLAB with save(..., '-v7')"
+        ) from error
+    except (ValueError, TypeError, scipy.io.matlab.MatReadError) as error:
+        raise ValueError(f"{path} must be a MATLAB file; got: {error}") from error
+    matrices = {
+        name: value
+        for name, value in content.items()
+        if not name.startswith("__") and value.dtype.kind in "fiubc" and min(value.shape) > 1
+    }
+    return matrices[_choose(path, list(matrices), variable)]
+
+
+def _read_text(path: Path, variable: str | None) -> Any:
+    _no_variable(path, variable)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be text in UTF-8; got: {error}") from error
+    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    if not lines:
+        raise ValueError(f"{path} must hold numbers; it is empty")
+    separator = next((mark for mark in "\t;," if mark in lines[0]), None)
+    heading = [field.strip().strip("\"'") for field in lines[0].split(separator)]
+    has_heading = not all(_is_number(field) for field in heading)
+    index = has_heading and heading[0] == ""
+    try:
+        table = np.loadtxt(
+            lines[has_heading:],
+            delimiter=separator,
+            ndmin=2,
+            usecols=range(1, len(heading)) if index else None,
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"{path} must hold rows of numbers, separated by commas, semicolons, tabs or spaces, "
+            f"with a point for decimals and no gaps; got: {str(error).rstrip('.')}"
+        ) from error
+    if table.size == 0:
+        raise ValueError(f"{path} must hold numbers; it has only a heading")
+    return table
+
+
+_READERS: dict[str, Callable[[Path, str | None], Any]] = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".mat": _read_mat,
+    **dict.fromkeys(_TEXT, _read_text),
+}
+
+
+def _choose(path: Path, names: list[str], variable: str | None) -> str:
+    if variable is not None:
+        if variable not in names:
+            raise unknown_name(f"variable, of {path.name},", variable, names)
+        return variable
+    if "Y" in names:
+        return "Y"
+    if len(names) == 1:
+        return names[0]
+    listed = ", ".join(repr(name) for name in sorted(names)) or "none"
+    raise ValueError(
+        f"variable must say which array of {path.name} to take, unless it has one only or one "
+        f"called Y; it has: {listed}"
+    )
+
+
+def _no_variable(path: Path, variable: str | None) -> None:
+    if variable is not None:
+        raise ValueError(f"variable is for .npz and .mat files; {path.name} holds one array")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,295 @@
+"""Figures of a recovery; each function returns a matplotlib Figure. Needs the extra ``plot``.
+
+No display is needed, nothing is shown and no global state is touched: save a figure with
+``figure.savefig(path)``, or let a notebook display it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from riemtr.errors import require
+from riemtr.recovery.landscape import Landscape
+from riemtr.solvers import Result
+
+_BEFORE = "#9a9a9a"
+_AFTER = "#c8442e"
+_PATH = "#d7191c"
+_LINE = "#3b6ea5"
+_SURFACE = "cividis"
+_LABEL = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}
+_ESCAPE = {
+    "markersize": 15,
+    "color": _PATH,
+    "zorder": 3,
+    "label": "maximizer or saddle point: left along negative curvature",
+}
+_MINIMIZER = {"markersize": 9, "color": "#2c7f4f", "zorder": 3, "label": "minimizer: certified"}
+_STORY = ("start, near a maximizer", "steps of the solver", "end, a minimizer: one row of X")
+# For curves and histograms, columns are drawn at random: a smooth line, quick on any data.
+_ENTRIES = 400_000
+
+
+def atoms_figure(dictionary: np.ndarray, patch_size: int, title: str = "") -> Any:
+    """Draw atoms as small images, in reading order, each around its own mean.
+
+    What is nearly constant stays gray: the gray scale spans at least a fifth of an atom's size.
+
+    Parameters
+    ----------
+    dictionary : ndarray, shape (patch_size**2, r)
+        A, one atom per column, pixels along the rows of the patch as in
+        :func:`riemtr.data.patches`.
+    patch_size : int
+        Side of a patch.
+    title : str
+        Above the figure.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    if dictionary.shape[0] != patch_size**2:
+        raise ValueError(
+            f"patch_size must be the side of the patches that are the atoms: they have "
+            f"{dictionary.shape[0]} entries, and {patch_size} x {patch_size} is "
+            f"{patch_size**2}"
+        )
+    count = dictionary.shape[1]
+    across = math.ceil(math.sqrt(count))
+    down = math.ceil(count / across)
+    tiles = np.full((down, across, patch_size + 1, patch_size + 1), np.nan)
+    for number, atom in enumerate(dictionary.T):
+        contrast = atom - atom.mean()
+        limit = max(np.abs(contrast).max(), 0.2 * np.abs(atom).max(), np.finfo(float).tiny)
+        tile = contrast.reshape(patch_size, patch_size) / limit
+        tiles[number // across, number % across, :-1, :-1] = tile
+    mosaic = tiles.transpose(0, 2, 1, 3).reshape(down * (patch_size + 1), -1)[:-1, :-1]
+    figure = _new_figure(6.0, 6.0 * down / across + 0.6)
+    axes = figure.subplots()
+    axes.imshow(mosaic, cmap=_gray(), vmin=-1.0, vmax=1.0, interpolation="nearest")
+    axes.set_axis_off()
+    if title:
+        axes.set_title(title, fontsize=12)
+    _caption(figure, "gray: the mean of the atom; white and black: its largest deviations")
+    return figure
+
+
+def sparsity_figure(before: np.ndarray, after: np.ndarray, names: tuple[str, str]) -> Any:
+    """Compare how the magnitudes of data and coefficients are spread.
+
+    Every row of both is scaled to root mean square 1 first. On the left the distribution of the
+    entries; on the right which share of the sum of squares the largest entries hold.
+
+    Parameters
+    ----------
+    before, after : ndarray, shapes (n, p) and (r, p)
+        For instance the data Y and the coefficients X.
+    names : pair of str
+        What to call them.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    figure = _new_figure(9.5, 4.0)
+    left, right = figure.subplots(1, 2)
+    bins = np.linspace(-4.04, 4.04, 102)  # one of them around zero
+    for matrix, name, colour in zip((before, after), names, (_BEFORE, _AFTER), strict=True):
+        entries = _sampled(matrix)
+        share = np.histogram(entries, bins)[0] / entries.size
+        left.stairs(share, bins, fill=True, color=colour, alpha=0.25)
+        left.stairs(share, bins, color=colour, linewidth=1.5, label=name)
+        energy = _cumulated(entries)
+        needed = _needed(energy)
+        right.plot(
+            np.linspace(0.0, 100.0, energy.size),
+            100 * energy,
+            color=colour,
+            linewidth=2.0,
+            label=f"{name}: {100 * needed:.0f}% of them",
+        )
+        right.plot([100 * needed], [90.0], "o", color=colour, zorder=3)
+    left.set(
+        yscale="log",
+        xlabel="value, each row scaled to root mean square 1",
+        ylabel="share of the entries",
+        title="How large the entries are",
+        xlim=(-4, 4),
+    )
+    left.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
+    left.legend(frameon=False, loc="upper right")
+    right.axhline(90.0, color="0.6", linewidth=1.0, linestyle=":", zorder=0)
+    right.set(
+        xlabel="the largest entries, % of all",
+        ylabel="% of the sum of squares that they hold",
+        title="How few entries hold 90% of the whole",
+        xlim=(0, 100),
+        ylim=(0, 102),
+    )
+    right.legend(frameon=False, loc="lower right")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def concentration(matrix: np.ndarray) -> float:
+    """Return which share of the entries, the largest, holds 90% of the sum of squares.
+
+    Every row is scaled to root mean square 1 first. The smaller, the sparser; 0.4 for normal
+    entries, 0.4 theta for Bernoulli-Gaussian ones.
+
+    Examples
+    --------
+    >>> concentration(np.random.default_rng(0).standard_normal((10, 10_000))).__round__(1)
+    0.4
+    """
+    return _needed(_cumulated(_sampled(matrix)))
+
+
+def escapes_figure(result: Result) -> Any:
+    """Draw a run's convergence with the saddle points it left marked.
+
+    Parameters
+    ----------
+    result : Result
+        For instance of :func:`riemtr.recovery.landscape.escape_saddles`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    figure = _new_figure(8.0, 5.4)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1.2))
+    history = result.history
+    number, cost = history["iteration"], history["cost"]
+    slope = np.maximum(history["gradient_norm"], 1e-17)
+    left = np.flatnonzero(history["escaped"]) - 1  # a step's row shows the point after it
+    upper.plot(number, cost, ".-", color=_LINE)
+    lower.semilogy(number, slope, ".-", color=_LINE)
+    for axes, values in ((upper, cost), (lower, slope)):
+        axes.plot(number[left], values[left], "*", **_ESCAPE)
+        if result.converged:
+            axes.plot(number[-1], values[-1], "o", **_MINIMIZER)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(y=0.15)
+    upper.set(ylabel="cost", title="A vanishing slope is not the end: saddle points are left")
+    lower.set(xlabel="iteration", ylabel="slope (gradient norm)")
+    lower.xaxis.get_major_locator().set_params(integer=True)
+    handles, labels = lower.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def landscape_figure(scene: Landscape) -> Any:
+    """Draw the cost over the sphere, and as a height over the equator's disk (paper, Figure 1).
+
+    Parameters
+    ----------
+    scene : Landscape
+        From :func:`riemtr.recovery.landscape.draw_landscape`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    colours = require("matplotlib.colors", extra="plot")
+    mappable = require("matplotlib.cm", extra="plot").ScalarMappable
+    figure = _new_figure(11.0, 5.4)
+    ball = figure.add_subplot(1, 2, 1, projection="3d", computed_zorder=False)
+    disk = figure.add_subplot(1, 2, 2, projection="3d", computed_zorder=False)
+
+    whole = _sphere_grid(np.linspace(0.0, np.pi, 73), np.linspace(0.0, 2 * np.pi, 145))
+    costs = scene.costs(whole)
+    shades = mappable(colours.Normalize(costs.min(), costs.max()), _SURFACE)
+    _surface(ball, whole, shades.to_rgba(costs))
+    _mark_path(ball, scene.path)
+    for axis, name in zip(np.eye(3), ("$e_1$", "$e_2$", "$e_3$"), strict=True):
+        ball.text(*(1.13 * axis), name, fontsize=13, ha="center", va="center", bbox=_LABEL)
+    ball.set(xlim=(-0.75, 0.75), ylim=(-0.75, 0.75), zlim=(-0.75, 0.75), box_aspect=(1, 1, 1))
+    ball.set_axis_off()
+    ball.view_init(elev=26, azim=36)
+    ball.set_title("The cost as colour on the sphere", y=1.04)
+
+    # Even steps in the disk's radius, not in the angle: no gaps at the steep rim.
+    upper = _sphere_grid(np.arcsin(np.linspace(0.0, 1.0, 49)), np.linspace(0.0, 2 * np.pi, 145))
+    heights = scene.costs(upper)
+    lifted = np.concatenate([upper[..., :2], heights[..., None]], axis=-1)
+    _surface(disk, lifted, shades.to_rgba(heights))
+    _mark_path(disk, np.column_stack([scene.path[:, :2], scene.path_costs]))
+    disk.set(xlim=(-1, 1), ylim=(-1, 1), box_aspect=(1, 1, 0.45))
+    disk.set(xlabel="$q_1$", ylabel="$q_2$", xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=())
+    disk.view_init(elev=48, azim=190)
+    disk.set_title("The upper half as height over its disk", y=1.04)
+    bar = figure.colorbar(shades, ax=[ball, disk], shrink=0.6, pad=0.04)
+    bar.set_label("cost $f(q)$")
+    handles, labels = disk.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _mark_path(axes: Any, path: np.ndarray) -> None:
+    axes.plot(*path.T, "-", color="white", linewidth=3, zorder=5)
+    start, end = path[:1].T, path[-1:].T
+    axes.plot(*start, "o", mfc="white", mec=_PATH, ms=8, ls="", zorder=7, label=_STORY[0])
+    axes.plot(*path.T, ".-", color=_PATH, linewidth=1.2, ms=4, zorder=6, label=_STORY[1])
+    axes.plot(*end, "*", mfc="white", mec=_PATH, ms=14, ls="", zorder=7, label=_STORY[2])
+
+
+def _surface(axes: Any, points: np.ndarray, colours: np.ndarray) -> None:
+    axes.plot_surface(
+        *np.moveaxis(points, -1, 0),
+        facecolors=colours,
+        rstride=1,
+        cstride=1,
+        shade=False,
+        linewidth=0,
+        antialiased=False,
+        zorder=1,
+    )
+
+
+def _sphere_grid(polar: np.ndarray, azimuth: np.ndarray) -> np.ndarray:
+    polar, azimuth = np.meshgrid(polar, azimuth, indexing="ij")
+    flat = np.sin(polar)
+    return np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), np.cos(polar)], axis=-1)
+
+
+def _sampled(matrix: np.ndarray) -> np.ndarray:
+    """Return entries of the matrix, its rows scaled; some columns of it if it is large."""
+    rows, columns = matrix.shape
+    if matrix.size > _ENTRIES:
+        rng = np.random.default_rng(0)
+        matrix = matrix[:, rng.integers(columns, size=max(_ENTRIES // rows, 1))]
+    matrix = matrix.astype(np.float64)
+    sizes = np.sqrt(np.mean(matrix**2, axis=1, keepdims=True))
+    return np.divide(matrix, sizes, out=matrix, where=sizes > 0).reshape(-1)
+
+
+def _cumulated(entries: np.ndarray) -> np.ndarray:
+    """Return the share of the sum of squares that the k largest entries hold, for every k."""
+    total = np.cumsum(np.sort(entries**2)[::-1])
+    return total / total[-1]
+
+
+def _needed(energy: np.ndarray) -> float:
+    """Return the share of the entries that holds 90%."""
+    return float((np.searchsorted(energy, 0.9) + 1) / energy.size)
+
+
+def _new_figure(width: float, height: float) -> Any:
+    figure_class = require("matplotlib.figure", extra="plot").Figure
+    return figure_class(figsize=(width, height), layout="constrained")
+
+
+def _gray() -> Any:
+    map_ = require("matplotlib", extra="plot").colormaps["gray"].copy()
+    map_.set_bad("white")
+    return map_
+
+
+def _caption(figure: Any, text: str) -> None:
+    figure.supxlabel(text, fontsize=9, color="0.35")

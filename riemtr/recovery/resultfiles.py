@@ -1,0 +1,128 @@
+"""Recoveries as files: plain formats without pickles, each file whole or not there at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from riemtr.recovery.report import Atom, Recovery
+
+DICTIONARY, COEFFICIENTS, MEAN, REPORT = "A.npy", "X.npy", "mean.npy", "report.json"
+
+
+def save_recovery(
+    folder: Path, found: Recovery, about: Mapping[str, Any], mean: np.ndarray | None = None
+) -> list[Path]:
+    """Write A, X and the report, each whole or not at all, the report last.
+
+    Parameters
+    ----------
+    folder : path
+        Where; made if it does not exist. Files of these names are replaced.
+    found : Recovery
+    about : mapping
+        What else the report says: the source, the settings and so on.
+    mean : ndarray, shape (n,), optional
+        What was subtracted from every sample.
+
+    Returns
+    -------
+    list of path
+        The files written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {DICTIONARY: found.dictionary, COEFFICIENTS: found.coefficients}
+    if mean is not None:
+        arrays[MEAN] = mean
+    for name, array in arrays.items():
+        with atomic_file(folder / name) as file:
+            np.save(file, array, allow_pickle=False)
+    with atomic_file(folder / REPORT) as file:
+        text = json.dumps(_plain(report(found, about)), indent=1, allow_nan=False)
+        file.write(f"{text}\n".encode())
+    return [folder / name for name in (*arrays, REPORT)]
+
+
+def save_figure(path: Path, figure: Any) -> Path:
+    """Write a matplotlib Figure whole or not at all; return its path."""
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:], dpi=150)
+    with atomic_file(path) as file:
+        file.write(content.getvalue())
+    return path
+
+
+def report(found: Recovery, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of a recovery, without its arrays, as JSON knows it."""
+    atoms = found.atoms
+    return {
+        **about,
+        "shape": [found.dictionary.shape[0], found.coefficients.shape[1]],
+        "rank": found.dictionary.shape[1],
+        "mu": found.mu,
+        "seed": found.seed,
+        "seconds": found.seconds,
+        "condition_number": found.condition_number,
+        "objective": found.objective,
+        "trusted": found.trusted,
+        "certified": found.certified,
+        "rows_trusted": sum(atom.trusted for atom in atoms),
+        "rows_certified": sum(atom.certified for atom in atoms),
+        "rows_exactly_sparse": sum(atom.exact for atom in atoms),
+        "rows": [_row(number, atom) for number, atom in enumerate(atoms)],
+    }
+
+
+def _row(number: int, atom: Atom) -> dict[str, Any]:
+    return {
+        "row": number,
+        "verdict": atom.verdict,
+        "trusted": atom.trusted,
+        "certified": atom.certified,
+        "exactly_sparse": atom.exact,
+        "zeros": atom.zeros,
+        "duality_gap": None if atom.rounding is None else atom.rounding.duality_gap,
+        "doubts": list(atom.doubts),
+        "attempt": atom.attempt,
+        "solver": {
+            "dimension": atom.result.dimension,
+            "iterations": atom.result.iterations,
+            "cost": atom.result.cost,
+            "gradient_norm": atom.result.gradient_norm,
+            "converged": atom.result.converged,
+            "status": atom.result.status,
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as strict JSON has it: null for what is not finite."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes its name only once it is complete."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,270 @@
+"""The checks pass what is right and fail what is wrong, and say so in numbers."""
+
+from __future__ import annotations
+
+import warnings
+
+import matplotlib
+import numpy as np
+import pymanopt
+import pymanopt.manifolds as pm
+import pytest
+
+import riemtr
+from riemtr import Problem, Sphere, check_gradient, check_hessian, check_retraction
+from riemtr.manifolds import random_point
+from tests.manifolds.zoo import ZOO, cost_on
+
+matplotlib.use("Agg")
+N = 6
+
+
+def problem(seed, *, gradient=None, hessian=None, dtype=np.float64, offset=0.0):
+    """A quartic on the sphere; ``gradient`` and ``hessian`` spoil what they are given."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.standard_normal((N, N))
+    matrix = (matrix + matrix.T).astype(dtype)
+    linear = rng.standard_normal(N).astype(dtype)
+
+    def euclidean_gradient(x):
+        return 2 * matrix @ x + linear + 4 * x**3
+
+    def euclidean_hessian(x, v):
+        return 2 * matrix @ v + 12 * x**2 * v
+
+    def riemannian_gradient(x):
+        exact = euclidean_gradient(x)
+        exact = exact - (x @ exact) * x
+        return exact if gradient is None else gradient(x, exact)
+
+    def riemannian_hessian(x, v):
+        exact = euclidean_hessian(x, v) - (x @ euclidean_gradient(x)) * v
+        exact = exact - (x @ exact) * x
+        return exact if hessian is None else hessian(x, v, exact)
+
+    return Problem(
+        Sphere(N),
+        lambda x: float(x @ matrix @ x + linear @ x + np.sum(x**4) + dtype(offset)),
+        riemannian_gradient=riemannian_gradient,
+        riemannian_hessian=riemannian_hessian,
+    )
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_right_derivatives_pass(offset):
+    for seed in range(15):
+        gradient = check_gradient(problem(seed, offset=offset), rng=seed)
+        hessian = check_hessian(problem(seed, offset=offset), rng=seed)
+        assert gradient.ok
+        assert hessian.ok
+        assert gradient.slope == pytest.approx(2.0, abs=0.1)
+        assert hessian.slope == pytest.approx(3.0, abs=0.1)
+        assert max(gradient.tangency_error, hessian.tangency_error) < 1e-14
+        assert hessian.symmetry_error < 1e-13
+
+
+@pytest.mark.parametrize("factor", [-1.0, 0.0, 0.9, 1.01, 2.0])
+def test_a_wrong_factor_fails(factor):
+    for seed in range(8):
+        wrong = problem(seed, gradient=lambda x, exact: factor * exact)
+        check = check_gradient(wrong, rng=seed)
+        assert not check.ok
+        assert check.slope == pytest.approx(1.0, abs=0.1)
+    if factor != 1.01:  # which third-order terms can hide
+        for seed in range(8):
+            wrong = problem(seed, hessian=lambda x, v, exact: factor * exact)
+            check = check_hessian(wrong, rng=seed)
+            assert not check.ok
+            assert check.slope == pytest.approx(2.0, abs=0.1)
+
+
+def test_a_missing_term_fails():
+    # The Euclidean Hessian projected, without the curvature of the sphere.
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((N, N))
+    matrix += matrix.T
+    wrong = Problem(
+        Sphere(N),
+        lambda x: float(x @ matrix @ x),
+        euclidean_gradient=lambda x: 2 * matrix @ x,
+        riemannian_hessian=lambda x, v: 2 * (matrix @ v - (x @ matrix @ v) * x),
+    )
+    assert check_gradient(wrong, rng=0).ok
+    assert not check_hessian(wrong, rng=0).ok
+
+
+def test_a_vector_that_is_not_tangent_fails():
+    wrong = problem(0, gradient=lambda x, exact: exact + 1e-3 * x)
+    check = check_gradient(wrong, rng=0)
+    assert not check.ok
+    assert check.slope > 1.9
+    assert check.tangency_error == pytest.approx(
+        1e-3 / wrong.at(Sphere(N).random_point(np.random.default_rng(0))).gradient_norm, rel=1e-3
+    )
+    wrong = problem(0, hessian=lambda x, v, exact: exact + 0.1 * x)
+    check = check_hessian(wrong, rng=0)
+    assert not check.ok
+    assert check.tangency_error > 1e-3
+
+
+def test_an_unsymmetric_hessian_fails():
+    rng = np.random.default_rng(1)
+    skew = rng.standard_normal((N, N))
+    skew = skew - skew.T
+
+    def twist(x, v, exact):
+        turned = skew @ v  # invisible along the curve: v'(skew)v = 0
+        return exact + turned - (x @ turned) * x
+
+    check = check_hessian(problem(0, hessian=twist), rng=0)
+    assert not check.ok
+    assert check.slope > 2.9
+    assert check.symmetry_error > 1e-2
+
+
+def test_an_exact_model_passes():
+    # On a flat space the model of a quadratic is exact: only rounding is left.
+    matrix = np.diag(np.arange(1.0, 5.0))
+    quadratic = Problem(pm.Euclidean(4), lambda x: x @ matrix @ x)
+    assert check_hessian(quadratic, rng=0).ok
+    linear = Problem(pm.Euclidean(4), lambda x: x @ np.ones(4))
+    assert check_gradient(linear, rng=0).ok
+    assert check_hessian(linear, rng=0).ok
+    half = Problem(
+        pm.Euclidean(4),
+        lambda x: x @ matrix @ x,
+        euclidean_gradient=lambda x: 2 * matrix @ x,
+        euclidean_hessian=lambda x, v: matrix @ v,
+    )
+    assert not check_hessian(half, rng=0).ok
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_the_scale_of_the_cost_does_not_matter(scale):
+    matrix = np.diag(np.arange(1.0, N + 1.0)) * scale
+    for factor, ok in ((1.0, True), (1.1, False)):
+        scaled = Problem(
+            Sphere(N),
+            lambda x: float(x @ matrix @ x + scale * np.sum(x**3)),
+            euclidean_gradient=lambda x, f=factor: f * (2 * matrix @ x + 3 * scale * x**2),
+            euclidean_hessian=lambda x, v, f=factor: f * (2 * matrix @ v + 6 * scale * x * v),
+        )
+        assert check_gradient(scaled, rng=2).ok == ok
+        assert check_hessian(scaled, rng=2).ok == ok
+
+
+def test_float32():
+    for seed in range(15):
+        point = Sphere(N).random_point(seed).astype(np.float32)
+        right = problem(seed, dtype=np.float32)
+        assert check_gradient(right, point, rng=seed).ok
+        assert check_hessian(right, point, rng=seed).ok
+        wrong = problem(seed, dtype=np.float32, gradient=lambda x, exact: 2 * exact)
+        assert not check_gradient(wrong, point, rng=seed).ok
+        wrong = problem(seed, dtype=np.float32, hessian=lambda x, v, exact: 3 * exact)
+        assert not check_hessian(wrong, point, rng=seed).ok
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_manifold(name):
+    manifold, _ = ZOO[name]
+    point = random_point(manifold, np.random.default_rng(5))
+    right = Problem(manifold, cost_on(manifold))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check_gradient(right, point, rng=0).ok
+        assert check_hessian(right, point, rng=0).ok
+
+
+@pytest.mark.parametrize("name", sorted(set(ZOO) - {"fixed-rank", "elliptope", "product-mixed"}))
+def test_every_retraction(name):
+    manifold, _ = ZOO[name]
+    check = check_retraction(manifold, rng=0)
+    assert check.ok
+    assert check.errors[0] < 1e-13
+
+
+def test_a_retraction_that_is_none_fails():
+    class Overshooting(Sphere):
+        def retraction(self, point, tangent_vector):
+            return super().retraction(point, 1.5 * tangent_vector)
+
+    check = check_retraction(Overshooting(4), rng=0)
+    assert not check.ok
+    assert check.slope == pytest.approx(1.0, abs=0.1)
+
+
+def test_retraction_in_float32():
+    check = check_retraction(Sphere(5), Sphere(5).random_point(0).astype(np.float32), rng=1)
+    assert check.ok
+
+
+def test_retraction_without_an_exponential_to_compare():
+    with pytest.raises(ValueError, match="manifold must have an exponential map"):
+        check_retraction(pm.FixedRankEmbedded(4, 3, 1), rng=0)
+
+
+def test_dimension_zero_has_nothing_to_be_wrong():
+    trivial = Problem(Sphere(1), lambda x: 2.0 * x[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check_gradient(trivial, rng=0).ok
+        assert check_hessian(trivial, rng=0).ok
+        assert check_retraction(Sphere(1), rng=0).ok
+
+
+def test_what_is_not_finite_fails():
+    wrong = Problem(
+        Sphere(3), lambda x: float("nan"), euclidean_gradient=lambda x: np.zeros_like(x)
+    )
+    assert not check_gradient(wrong, rng=0).ok
+
+
+def test_pymanopts_problem_is_taken():
+    sphere = pm.Sphere(4)
+
+    @pymanopt.function.autograd(sphere)
+    def cost(x):
+        return x[0] ** 3 - x[1]
+
+    assert check_gradient(pymanopt.Problem(sphere, cost), rng=0).ok
+    assert check_hessian(pymanopt.Problem(sphere, cost), rng=0).ok
+
+
+def test_same_seed_same_numbers_and_a_given_point():
+    first, again = (check_hessian(problem(0), rng=3) for _ in range(2))
+    np.testing.assert_array_equal(first.errors, again.errors)
+    seen = []
+
+    def record(x):
+        seen.append(x)
+        return float(x[0])
+
+    point = Sphere(N).random_point(9)
+    spied = Problem(Sphere(N), record, euclidean_gradient=lambda x: np.eye(N)[0])
+    check_gradient(spied, point, rng=9)
+    assert any(np.array_equal(x, point) for x in seen)
+
+
+def test_numbers_text_and_picture():
+    good, bad = (
+        check_gradient(problem(0, gradient=spoil), rng=0)
+        for spoil in (None, lambda x, exact: 2 * exact)
+    )
+    assert bool(good)
+    assert not bool(bad)
+    assert repr(good).startswith("<gradient: ok; slope 2.00 (expected 2)")
+    assert "WRONG; slope 1.0" in repr(bad)
+    assert len(good.steps) == len(good.errors)
+    piece = good.linear_piece
+    fitted = np.polyfit(np.log(good.steps[piece]), np.log(good.errors[piece]), 1)[0]
+    assert fitted == pytest.approx(good.slope, abs=1e-9)
+    axes = good.plot()
+    assert axes.get_title() == "gradient"
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    line = axes.get_lines()[1]
+    np.testing.assert_array_equal(line.get_xdata(), good.steps[piece])
+    assert "slope 2.00 (expected 2)" in line.get_label()
+    assert bad.plot(axes) is axes
+    exact = riemtr.check_retraction(pm.Euclidean(3), rng=0)
+    assert exact.plot() is not None  # errors of exactly zero do not break the logarithm

@@ -1,0 +1,94 @@
+"""Deflation: orthogonality, the view, and that nothing of the data is lost or copied per row."""
+
+import numpy as np
+import pytest
+
+from riemtr.recovery.deflation import Deflation, column_lengths, overwrite
+
+
+def unit(rng, n):
+    vector = rng.standard_normal(n)
+    return vector / np.linalg.norm(vector)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10])
+@pytest.mark.parametrize("p", [10, 5000])
+def test_directions_set_aside_are_the_first_columns_of_the_rotation(n, p):
+    rng = np.random.default_rng(n)
+    Y = rng.standard_normal((n, p))
+    original = Y.copy()
+    deflation = Deflation(Y)
+    lifted = []
+    for k in range(n):
+        z = unit(rng, n - k)
+        lifted.append(deflation.lift(z))
+        deflation.set_aside(z)
+        assert deflation.complement.shape == (n - k - 1, p)
+    V = deflation.rotation
+    np.testing.assert_allclose(V, np.column_stack(lifted), atol=1e-14)
+    np.testing.assert_allclose(V.T @ V, np.eye(n), atol=1e-14)
+    np.testing.assert_allclose(deflation.data, V.T @ Y, atol=1e-12)
+    np.testing.assert_array_equal(Y, original)
+
+
+@pytest.mark.parametrize("z", [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+def test_axes_cause_no_cancellation(z):
+    Y = np.random.default_rng(0).standard_normal((3, 7))
+    deflation = Deflation(Y)
+    deflation.set_aside(np.array(z))
+    np.testing.assert_allclose(deflation.rotation[:, 0], z, atol=1e-15)
+    np.testing.assert_allclose(deflation.data, deflation.rotation.T @ Y, atol=1e-14)
+
+
+def test_an_owned_array_is_turned_in_place():
+    Y = np.random.default_rng(0).standard_normal((4, 9))
+    deflation = Deflation(Y, owned=True)
+    deflation.set_aside(np.array([0.6, 0.8, 0.0, 0.0]))
+    assert deflation.data is Y
+    assert np.shares_memory(deflation.complement, Y)
+
+
+def test_read_only_and_transposed_arrays_are_copied_even_if_owned():
+    Y = np.random.default_rng(0).standard_normal((9, 4)).T
+    frozen = np.ascontiguousarray(Y)
+    frozen.flags.writeable = False
+    for data in (Y, frozen):
+        before = data.copy()
+        deflation = Deflation(data, owned=True)
+        deflation.set_aside(np.array([0.6, 0.8, 0.0, 0.0]))
+        np.testing.assert_array_equal(data, before)
+        np.testing.assert_allclose(deflation.data, deflation.rotation.T @ before, atol=1e-14)
+
+
+def test_restart_sets_aside_the_span_of_directions_that_are_not_orthogonal():
+    rng = np.random.default_rng(1)
+    Y = rng.standard_normal((6, 400))
+    deflation = Deflation(Y)
+    deflation.set_aside(unit(rng, 6))
+    Q = np.column_stack([unit(rng, 6) for _ in range(4)])
+    deflation.restart(Q)
+    V = deflation.rotation
+    assert deflation.found == 4
+    np.testing.assert_allclose(V[:, 4:].T @ Q, 0, atol=1e-14)
+    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-14)
+    np.testing.assert_allclose(deflation.data, V.T @ Y, atol=1e-13)
+    np.testing.assert_allclose(deflation.gram(), Y @ Y.T, atol=1e-11)
+
+
+def test_float32_stays_float32():
+    rng = np.random.default_rng(2)
+    Y = rng.standard_normal((5, 100)).astype(np.float32)
+    deflation = Deflation(Y)
+    deflation.set_aside(unit(rng, 5))
+    deflation.restart(np.column_stack([unit(rng, 5)]))
+    assert deflation.data.dtype == np.float32
+    np.testing.assert_allclose(deflation.data, deflation.rotation.T @ Y, atol=1e-5)
+
+
+def test_blockwise_helpers_agree_with_the_plain_formulas():
+    rng = np.random.default_rng(3)
+    Y, M = rng.standard_normal((40, 20_000)), rng.standard_normal((40, 40))
+    np.testing.assert_allclose(column_lengths(Y), np.linalg.norm(Y, axis=0), rtol=1e-14)
+    expected = M @ Y
+    overwrite(M, Y)
+    np.testing.assert_allclose(Y, expected, atol=1e-12)

@@ -1,0 +1,419 @@
+"""The whole pipeline against ground truth, its options, its report, and kill -9 with resume."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import riemtr
+import riemtr.recovery.pipeline as pipeline
+from riemtr.data import (
+    BernoulliGaussian,
+    Conditioned,
+    ExactlySparse,
+    Orthogonal,
+    align,
+    coefficient_error,
+    dictionary_error,
+)
+from riemtr.recovery import precondition, recover_dictionary, recover_row
+
+
+def draw(n=8, p=1000, theta=0.2, condition_number=10.0, seed=0, **options):
+    dictionary = Conditioned(condition_number) if condition_number > 1 else Orthogonal()
+    model = BernoulliGaussian(n=n, p=p, theta=theta, dictionary=dictionary, **options)
+    return model.draw(seed)
+
+
+def errors(found, sample):
+    match = align(found.dictionary, sample.dictionary)
+    return (
+        dictionary_error(found.dictionary, sample.dictionary),
+        coefficient_error(found.coefficients, sample.coefficients, match),
+    )
+
+
+def same(a, b):
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in ("dictionary", "coefficients", "directions", "unmixing")
+    )
+
+
+# --- ground truth --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition_number", [1.0, 10.0, 1e4])
+@pytest.mark.parametrize(("n", "theta"), [(2, 0.3), (3, 0.3), (10, 0.1), (10, 0.3), (15, 0.2)])
+def test_exact_recovery(n, theta, condition_number):
+    sample = draw(n, max(500, 8 * n * n), theta, condition_number, seed=n)
+    found = recover_dictionary(sample.observations, rng=1)
+    assert max(errors(found, sample)) < 1e-11 * condition_number
+    assert found.certified
+    assert found.trusted
+    assert all(atom.exact for atom in found.atoms)
+    assert np.count_nonzero(found.coefficients) == np.count_nonzero(sample.coefficients)
+
+
+def test_dimension_one():
+    found = recover_dictionary([[3.0, 0.0, -1.0, 2.0]], rng=0)
+    np.testing.assert_array_equal(found.dictionary, [[1.0]])
+    np.testing.assert_allclose(found.coefficients, [[3.0, 0.0, -1.0, 2.0]], rtol=1e-15)
+    assert found.certified
+
+
+def test_exactly_sparse_columns():
+    sample = ExactlySparse(n=12, p=1500, k=3, dictionary=Conditioned(50.0)).draw(3)
+    found = recover_dictionary(sample.observations, rng=0)
+    assert max(errors(found, sample)) < 1e-11
+    assert found.trusted
+
+
+def test_noise_is_recovered_to_the_noise_and_called_certified_not_exact():
+    sample = draw(n=10, p=3000, noise=1e-3)
+    found = recover_dictionary(sample.observations, rng=0)
+    assert 1e-6 < errors(found, sample)[0] < 5e-3
+    assert found.certified
+    assert not any(atom.exact for atom in found.atoms)
+    assert {atom.verdict for atom in found.atoms} == {"certified"}
+
+
+def test_normal_form():
+    """Unit atoms, largest entry positive, rows by decreasing length, and Y = A X."""
+    Y = draw(n=7).observations
+    found = recover_dictionary(Y, rng=0)
+    A, X = found.dictionary, found.coefficients
+    np.testing.assert_allclose(np.linalg.norm(A, axis=0), 1, rtol=1e-14)
+    assert (A[np.argmax(np.abs(A), axis=0), np.arange(7)] > 0).all()
+    assert (np.diff(np.linalg.norm(X, axis=1)) <= 1e-12).all()
+    np.testing.assert_allclose(A @ X, Y, atol=1e-12)
+    np.testing.assert_allclose(A, Y @ X.T @ np.linalg.inv(X @ X.T), atol=1e-12)
+    np.testing.assert_allclose(found.unmixing @ Y, X, atol=1e-12)
+    np.testing.assert_allclose(found.unmixing @ A, np.eye(7), atol=1e-12)
+    rows = found.directions.T @ precondition(Y).data
+    np.testing.assert_allclose(np.linalg.norm(found.directions, axis=0), 1, rtol=1e-13)
+    lengths = np.linalg.norm(X, axis=1, keepdims=True) / np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(rows * lengths, X, atol=1e-10)
+
+
+def test_the_order_of_the_rows_does_not_depend_on_the_starts():
+    Y = draw(n=6).observations
+    first, second = (recover_dictionary(Y, rng=seed) for seed in (0, 1))
+    np.testing.assert_allclose(first.dictionary, second.dictionary, atol=1e-12)
+
+
+# --- data of all kinds ---------------------------------------------------------------------------
+
+
+def test_rank_deficient_data_are_recovered_in_their_row_space():
+    sample = draw(n=6, p=900)
+    tall = np.random.default_rng(0).standard_normal((10, 6))
+    Y = tall @ sample.observations
+    with pytest.raises(ValueError, match="rank='auto'"):
+        recover_dictionary(Y)
+    for rank in ("auto", 6):
+        found = recover_dictionary(Y, rng=0, rank=rank)
+        assert found.dictionary.shape == (10, 6)
+        assert found.coefficients.shape == (6, 900)
+        assert dictionary_error(found.dictionary, tall @ sample.dictionary) < 1e-11
+        np.testing.assert_allclose(found.dictionary @ found.coefficients, Y, atol=1e-11)
+
+
+def test_more_features_than_samples_is_an_error_with_the_remedy():
+    Y = np.random.default_rng(0).standard_normal((9, 5))
+    with pytest.raises(ValueError, match="transpose Y if its samples are rows"):
+        recover_dictionary(Y)
+    with pytest.raises(ValueError, match="transpose Y if its samples are rows"):
+        recover_dictionary(Y, precondition=False)
+
+
+def test_layouts_and_types(tmp_path):
+    Y = draw(n=5, p=400).observations
+    expected = recover_dictionary(Y, rng=0).dictionary
+    np.save(tmp_path / "Y.npy", Y)
+    frozen = Y.copy()
+    frozen.flags.writeable = False
+    strided = np.zeros((10, 1200))
+    strided[::2, ::3] = Y
+    for version in (
+        np.asfortranarray(Y),
+        frozen,
+        strided[::2, ::3],
+        np.load(tmp_path / "Y.npy", mmap_mode="r"),
+        scipy.sparse.csr_matrix(Y),
+    ):
+        before = version.copy()
+        np.testing.assert_allclose(recover_dictionary(version, rng=0).dictionary, expected, 1e-9)
+        assert (before != version).sum() == 0
+    single = recover_dictionary(Y.astype(np.float32), rng=0)
+    assert single.dictionary.dtype == single.coefficients.dtype == np.float32
+    np.testing.assert_allclose(np.abs(single.dictionary), np.abs(expected), atol=1e-4)
+
+
+def test_integers_zero_columns_and_repeated_columns():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, (4, 400)) * (rng.random((4, 400)) < 0.25)
+    A = np.array([[2, 1, 0, 0], [0, 1, -1, 0], [0, 0, 1, 3], [1, 0, 0, 1]])
+    found = recover_dictionary(A @ X, rng=0)
+    assert dictionary_error(found.dictionary, A) < 1e-12
+    assert found.certified
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_named(bad):
+    Y = np.ones((2, 5))
+    Y[1, 3] = bad
+    with pytest.raises(ValueError, match="row 1, column 3"):
+        recover_dictionary(Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"mu": 0.0}, "mu must be"),
+        ({"mu": np.nan}, "mu must be"),
+        ({"solver": "fast"}, "solver must have"),
+        ({"rng": -1}, "rng must be"),
+        ({"rng": "seed"}, "rng must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"rank": 0}, "rank must be"),
+        ({"precondition": False, "rank": "auto"}, "rank must be None"),
+    ],
+)
+def test_options_are_checked(options, match):
+    with pytest.raises(ValueError, match=match):
+        recover_dictionary(np.random.default_rng(0).standard_normal((3, 50)), **options)
+
+
+# --- parts in and out ----------------------------------------------------------------------------
+
+
+def test_any_solver_can_be_put_in():
+    sample = draw(n=5, p=400, theta=0.3)
+    solver = riemtr.ExactTRM(radius=0.05, tolerance=1e-3)
+    found = recover_dictionary(sample.observations, mu=0.1, rng=0, solver=solver)
+    assert max(errors(found, sample)) < 1e-11
+    assert found.trusted
+
+
+def test_a_solver_that_does_nothing_is_repaired_or_doubted():
+    """Random directions instead of minimizers: rounding and polishing still find the rows."""
+
+    class Lazy:
+        def solve(self, problem, start, *, rng):
+            result = riemtr.PracticalTRM(max_iterations=0).solve(problem, start)
+            assert not result.converged
+            return result
+
+    sample = draw(n=8, p=1200, theta=0.1)
+    found = recover_dictionary(sample.observations, rng=0, solver=Lazy())
+    if found.trusted:
+        assert max(errors(found, sample)) < 1e-11
+    else:
+        assert "did not converge" in repr(found) or "mix" in repr(found)
+    np.testing.assert_allclose(
+        found.dictionary @ found.coefficients, sample.observations, atol=1e-9
+    )
+
+
+def test_a_solver_that_repeats_itself_yields_no_repeated_row():
+    """Every start leads to the same place in the first pass; the rows are solved for again."""
+    sample = draw(n=6, p=900)
+    white = precondition(sample.observations)
+    target = np.linalg.inv(white.matrix @ sample.dictionary)[2]
+    calls = []
+
+    def same_rounding(deflation, direction):
+        calls.append(1)
+        if len(calls) <= 3:
+            direction = target
+        return original(deflation, direction)
+
+    original, pipeline.round_against = pipeline.round_against, same_rounding
+    try:
+        found = recover_dictionary(sample.observations, rng=0)
+    finally:
+        pipeline.round_against = original
+    assert max(errors(found, sample)) < 1e-11
+    assert found.trusted
+    assert sum(atom.attempt > 0 for atom in found.atoms) >= 2
+
+
+def test_rows_that_stay_dependent_are_completed_and_reported(monkeypatch):
+    sample = draw(n=5, p=600)
+    white = precondition(sample.observations)
+    target = np.linalg.inv(white.matrix @ sample.dictionary)[0]
+    original = pipeline.round_against
+    monkeypatch.setattr(pipeline, "round_against", lambda d, r: original(d, target))
+    found = recover_dictionary(sample.observations, rng=0)
+    assert sum(atom.trusted for atom in found.atoms) == 1
+    assert np.linalg.cond(found.directions) < 1e3
+    A, X = found.dictionary, found.coefficients
+    np.testing.assert_allclose(A @ X, sample.observations, atol=1e-10)
+    assert "depends on better rows" in repr(found)
+    assert "all but" in repr(found)
+
+
+def test_without_rounding_rows_are_near_and_not_certified():
+    sample = draw(n=6, p=2000, condition_number=1.0)
+    found = recover_dictionary(sample.observations, rng=0, rounding=False)
+    assert errors(found, sample)[0] < 0.1
+    assert not found.certified
+    assert {atom.verdict for atom in found.atoms} == {"not rounded"}
+    assert all(atom.rounding is None for atom in found.atoms)
+
+
+def test_without_preconditioning_y_is_used_as_it_is_and_left_alone():
+    sample = draw(n=6, p=900, condition_number=1.0)
+    Y = sample.observations.copy()
+    found = recover_dictionary(Y, rng=0, precondition=False)
+    np.testing.assert_array_equal(Y, sample.observations)
+    assert max(errors(found, sample)) < 1e-12
+    np.testing.assert_allclose(found.directions, found.unmixing.T, atol=1e-12)
+    assert found.condition_number == 1.0
+    with pytest.raises(ValueError, match="full rank"):
+        recover_dictionary(np.vstack([Y, Y[0]]), precondition=False)
+
+
+def test_recover_row():
+    sample = draw(n=6, p=900)
+    atom = recover_row(sample.observations, rng=3)
+    targets = np.linalg.inv(precondition(sample.observations).matrix @ sample.dictionary)
+    targets /= np.linalg.norm(targets, axis=1, keepdims=True)
+    assert np.abs(targets @ atom.direction).max() > 1 - 1e-12
+    assert atom.exact
+    assert atom.certified
+
+
+def test_seeds_jobs_and_the_stored_seed_give_the_same_bits():
+    Y = draw(n=7, p=500, noise=0.05).observations
+    one = recover_dictionary(Y, rng=5)
+    assert same(one, recover_dictionary(Y, rng=5))
+    assert same(one, recover_dictionary(Y, rng=5, n_jobs=2))
+    free = recover_dictionary(Y)
+    assert same(free, recover_dictionary(Y, rng=free.seed))
+    generators = [recover_dictionary(Y, rng=np.random.default_rng(1)) for _ in range(2)]
+    assert same(*generators)
+
+
+# --- what people see -----------------------------------------------------------------------------
+
+
+def test_report_and_progress(capsys):
+    Y = draw(n=15, p=1500).observations
+    seen = []
+    found = recover_dictionary(Y, rng=0, progress=seen.append)
+    assert [s.stage for s in seen[:15]] == ["solve"] * 15
+    assert (seen[29].stage, seen[29].done, seen[29].total) == ("round", 15, 15)
+    text, page = repr(found), found._repr_html_()
+    for part in ("15 x 15, from 1500 samples", "15 of 15", "exactly sparse, certified", "3 more"):
+        assert part in text
+        assert part in page
+    assert found.objective == pytest.approx(np.abs(found.coefficients).sum())
+    assert "certified" in repr(found.atoms[0])
+    assert capsys.readouterr() == ("", "")
+    recover_dictionary(Y[:3, :50], rng=0, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "solve" in err
+    assert "3/3" in err
+
+
+# --- checkpoints ---------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_changes_nothing_and_is_recalled(tmp_path, monkeypatch):
+    Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.npz"
+    plain = recover_dictionary(Y, rng=2)
+    assert same(plain, recover_dictionary(Y, rng=2, checkpoint=path))
+    monkeypatch.setattr(pipeline, "solve_deflated", lambda *_: pytest.fail("was known"))
+    monkeypatch.setattr(pipeline, "round_against", lambda *_: pytest.fail("was known"))
+    again = recover_dictionary(Y, rng=2, checkpoint=path)
+    assert same(plain, again)
+    assert again.atoms[0].rounding.duality_gap == plain.atoms[0].rounding.duality_gap
+    assert again.atoms[0].result.status == plain.atoms[0].result.status
+
+
+def test_without_rng_the_checkpoint_keeps_the_seed(tmp_path):
+    Y, path = draw(n=4, p=300, noise=0.01).observations, tmp_path / "run.npz"
+    assert same(*(recover_dictionary(Y, checkpoint=path) for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"mu": 0.02}, "mu"),
+        ({"rng": 3}, "seed"),
+        ({"solver": riemtr.ExactTRM()}, "solver"),
+        ({"rounding": False}, "rounding"),
+        ({"rank": "auto"}, "rank"),
+        ({}, "Y"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_an_error(tmp_path, change, named):
+    Y, path = draw(n=3, p=100).observations, tmp_path / "run.npz"
+    recover_dictionary(Y, rng=2, checkpoint=path)
+    before = path.read_bytes()
+    if not change:
+        Y = Y * (1 + 1e-15)
+    with pytest.raises(ValueError, match=rf"different run \({named}: "):
+        recover_dictionary(Y, **{"rng": 2, "checkpoint": path, **change})
+    assert path.read_bytes() == before
+
+
+def test_a_solver_is_recognised_in_another_process(tmp_path):
+    """Its description must not contain an address in memory."""
+    settings = pipeline._settings(np.ones((1, 1)), 1, riemtr.PracticalTRM(), True, True, None, 0)
+    assert "0x" not in settings["solver"]
+    assert "PracticalTRM" not in settings["solver"] or "tolerance" in settings["solver"]
+    other = replace(riemtr.PracticalTRM(), tolerance=1e-3)
+    changed = pipeline._settings(np.ones((1, 1)), 1, other, True, True, None, 0)
+    assert changed["solver"] != settings["solver"]
+
+
+CHILD = """
+import sys
+import numpy as np
+import riemtr.recovery.checkpoint as checkpoint
+from riemtr.recovery import recover_dictionary
+
+checkpoint._SECONDS_BETWEEN_WRITES = 0.01
+data, path, out, jobs = sys.argv[1:]
+print("ready", flush=True)
+found = recover_dictionary(np.load(data), rng=7, checkpoint=path, n_jobs=int(jobs))
+np.savez(out, A=found.dictionary, X=found.coefficients, Q=found.directions)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_at_random_moments_it_ends_bit_for_bit_where_it_would_have(tmp_path, jobs):
+    Y = draw(n=24, p=3000, theta=0.3, noise=0.05).observations
+    data, path, out = tmp_path / "Y.npy", tmp_path / "run.npz", tmp_path / "found.npz"
+    np.save(data, Y)
+    environment = {**os.environ, "PYTHONPATH": str(Path(riemtr.__file__).parents[1])}
+    command = [sys.executable, "-c", CHILD, str(data), str(path), str(out), str(jobs)]
+    rng = np.random.default_rng(jobs)
+    expected = recover_dictionary(Y, rng=7)
+    kills, patience = 0, min(expected.seconds / 3, 0.6)
+    while not out.exists():
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            if kills < 5:
+                time.sleep(rng.uniform(0, patience))
+                child.send_signal(signal.SIGKILL)
+                kills += 1
+            assert child.wait(timeout=60) in (0, -signal.SIGKILL)
+    assert kills >= 2
+    with np.load(out) as found:
+        np.testing.assert_array_equal(found["A"], expected.dictionary)
+        np.testing.assert_array_equal(found["X"], expected.coefficients)
+        np.testing.assert_array_equal(found["Q"], expected.directions)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["Y.npy", "found.npz", "run.npz"]
