@@ -6,7 +6,7 @@
 With ``--mu-relative`` mu is 1e-2 of the size of the whitened data instead, riemtr's default, which
 is sharper by a factor of sqrt(p).
 
-    python -m benchmarks.images [--quick] [--runs 20] [--images camera ...] [--mu-relative] [--out DIR]
+    python -m benchmarks.images [--quick] [--runs 20] [--images camera ...] [--out DIR]
 """
 
 from __future__ import annotations

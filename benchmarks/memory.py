@@ -64,10 +64,10 @@ def main() -> None:
         return
     command = [sys.executable, "-m", "benchmarks.memory", "--child", "--p", str(p)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    multiple, before = found["peak"] / found["size"], found["before"] / found["size"]
     print(
-        f"n = {n}, p = {p}: Y takes {found['size'] / 1e6:.0f} MB; peak {found['peak'] / 1e6:.0f} MB "
-        f"= {found['peak'] / found['size']:.2f} x Y ({found['before'] / found['size']:.2f} x Y "
-        f"before the call); {found['seconds']:.1f} s; {found['verdict']}"
+        f"n = {n}, p = {p}: Y takes {found['size'] / 1e6:.0f} MB; peak {multiple:.2f} x Y "
+        f"({before:.2f} x Y before the call); {found['seconds']:.1f} s; {found['verdict']}"
     )
 
 

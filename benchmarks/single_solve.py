@@ -71,6 +71,7 @@ class ProductCounter:
             ("_weights", 0),
             ("hessian", 2),
             ("hessian_matrix", 0),
+            ("rough_hessian_matrix", 0),
         ):
             self._wrap(name, weight)
         return self
@@ -91,7 +92,7 @@ class ProductCounter:
                 if not outer:
                     depth.seconds += time.perf_counter() - begin
                 depth.products += weight
-                depth.matrices += name == "hessian_matrix"
+                depth.matrices += name.endswith("hessian_matrix")
 
         if hasattr(original, "func"):
             from functools import cached_property

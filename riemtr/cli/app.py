@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 import riemtr
+from riemtr.cli.demo import demo
 from riemtr.cli.problems import problems
+from riemtr.cli.recover import recover
 from riemtr.cli.solve import solve
 
 app = typer.Typer(
@@ -41,6 +43,10 @@ def root(
 
     Where to begin:
 
+    - `riemtr demo` shows what it can do, in figures, in less than a minute
+
+    - `riemtr recover Y.npy --out FOLDER` recovers a dictionary from your data
+
     - `riemtr problems` lists the problems it knows
 
     - `riemtr solve rayleigh` solves one, and explains the result
@@ -49,5 +55,7 @@ def root(
     """
 
 
+app.command()(demo)
+app.command()(recover)
 app.command()(problems)
 app.command()(solve)

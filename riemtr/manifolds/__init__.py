@@ -17,6 +17,8 @@ from riemtr.manifolds.protocol import (
     random_tangent,
     retraction,
     riemannian_gradient,
+    riemannian_hessian,
+    to_tangent,
     transport,
     typical_distance,
 )
@@ -37,7 +39,9 @@ __all__ = [
     "random_tangent",
     "retraction",
     "riemannian_gradient",
+    "riemannian_hessian",
     "tangent_basis",
+    "to_tangent",
     "transport",
     "typical_distance",
 ]

@@ -102,10 +102,19 @@ def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
         return manifold.random_tangent_vector(point, rng=rng)
     with _global_numpy_randomness(rng):
         vector = manifold.random_tangent_vector(point)
+    return to_tangent(manifold, point, vector) if isinstance(manifold, Elliptope) else vector
+
+
+def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
+    """Remove what a vector has outside the tangent (on quotients: horizontal) space."""
     if isinstance(manifold, Elliptope):
         # pymanopt's projection doubles the gauge part of a vector instead of removing it.
-        vector = 2.0 * vector - manifold.projection(point, vector)
-    return vector
+        rows = vector - point * (point * vector).sum(axis=1, keepdims=True)
+        return 2.0 * rows - manifold.projection(point, rows)
+    try:
+        return manifold.to_tangent_space(point, vector)
+    except (AttributeError, NotImplementedError):
+        return vector
 
 
 def inner(manifold: Any, point: Any, vector_a: Any, vector_b: Any) -> float:
@@ -146,6 +155,19 @@ def riemannian_gradient(manifold: Any, point: Any, euclidean_gradient: Any) -> A
     return manifold.euclidean_to_riemannian_gradient(point, euclidean_gradient)
 
 
+def riemannian_hessian(
+    manifold: Any, point: Any, euclidean_gradient: Any, euclidean_hessian: Any, vector: Any
+) -> Any:
+    """Riemannian Hessian product from the Euclidean one."""
+    product = manifold.euclidean_to_riemannian_hessian(
+        point, euclidean_gradient, euclidean_hessian, vector
+    )
+    if isinstance(manifold, Elliptope):
+        # It ends with pymanopt's projection, see to_tangent.
+        return to_tangent(manifold, point, product)
+    return product
+
+
 def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
     """Carry a tangent vector from one point to a nearby one, parallel to first order.
 
@@ -156,6 +178,8 @@ def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
     if factors is not None:
         parts = zip(factors, point_a, point_b, vector, strict=True)
         return type(vector)([transport(*part) for part in parts])
+    if isinstance(manifold, Elliptope):
+        return to_tangent(manifold, point_b, vector)
     if not isinstance(manifold, _NEEDS_POLE_LADDER):
         return manifold.transport(point_a, point_b, vector)
     length = manifold.norm(point_a, vector)

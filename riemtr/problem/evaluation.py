@@ -12,7 +12,9 @@ from riemtr.manifolds import (
     Sphere,
     TangentBasis,
     riemannian_gradient,
+    riemannian_hessian,
     tangent_basis,
+    to_tangent,
     transport,
 )
 from riemtr.manifolds.sphere import safe_norm
@@ -130,10 +132,7 @@ class Evaluation:
 
     def tangent(self, vector: Any) -> Any:
         """Remove what rounding has left of a vector outside the tangent space."""
-        try:
-            return self.manifold.to_tangent_space(self.point, vector)
-        except (AttributeError, NotImplementedError):
-            return vector
+        return to_tangent(self.manifold, self.point, vector)
 
     def hessian(self, vector: Any) -> Any:
         """Riemannian Hessian product."""
@@ -158,9 +157,7 @@ class Evaluation:
         if kinds.embeds_vectors:
             embedded = self.manifold.embedding(self.point, vector)
         product = self._in_precision(self._local.hessian(embedded))
-        return self.manifold.euclidean_to_riemannian_hessian(
-            self.point, self._raw_gradient, product, vector
-        )
+        return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
 
     def _difference(self, vector: Any) -> Any:
         length = self.norm(vector)
@@ -223,9 +220,7 @@ class Evaluation:
     def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:
         embedded = self.manifold.embedding(self.point, vector)
         product = (ambient @ embedded.ravel()).reshape(embedded.shape)
-        return self.manifold.euclidean_to_riemannian_hessian(
-            self.point, self._raw_gradient, product, vector
-        )
+        return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
 
     def _matrix_from_products(self) -> np.ndarray:
         return self._symmetric(self.hessian)

@@ -56,6 +56,11 @@ class DictionaryCost:
         """Return the shared work at one point."""
         return DictionaryPoint(self, point)
 
+    @property
+    def dtype(self) -> np.dtype:
+        """Floating-point type of the data: points of the same type save conversions."""
+        return self.data.dtype
+
     @lazy
     def scale(self) -> float:
         """Root mean square of the data's entries: the typical size of <q, y>."""

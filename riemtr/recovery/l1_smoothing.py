@@ -1,6 +1,6 @@
 """A first guess for l1 regression: a few Newton steps on Huber's smoothing of it.
 
-Huber's function is z^2/(2s) + s/2 for \\|z\\| <= s and \\|z\\| beyond, so only the columns with small
+Huber's function is z^2/(2s) + s/2 for |z| <= s and |z| beyond, so only the columns with small
 residuals enter its Hessian; as s falls, its minimizers approach those of the l1 norm (Madsen and
 Nielsen, SIAM Journal on Optimization 1993).
 """

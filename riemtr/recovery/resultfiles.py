@@ -16,6 +16,9 @@ import numpy as np
 from riemtr.recovery.report import Atom, Recovery
 
 DICTIONARY, COEFFICIENTS, MEAN, REPORT = "A.npy", "X.npy", "mean.npy", "report.json"
+_COLUMNS = 4096  # of Y at a time
+OURS = (DICTIONARY, COEFFICIENTS, MEAN, REPORT, "sparsity.png", "atoms.png")
+"""Names of all the files that a recovery's folder may hold."""
 
 
 def save_recovery(
@@ -42,6 +45,8 @@ def save_recovery(
     arrays = {DICTIONARY: found.dictionary, COEFFICIENTS: found.coefficients}
     if mean is not None:
         arrays[MEAN] = mean
+    else:
+        (folder / MEAN).unlink(missing_ok=True)  # of results that are replaced
     for name, array in arrays.items():
         with atomic_file(folder / name) as file:
             np.save(file, array, allow_pickle=False)
@@ -58,6 +63,17 @@ def save_figure(path: Path, figure: Any) -> Path:
     with atomic_file(path) as file:
         file.write(content.getvalue())
     return path
+
+
+def relative_residual(Y: np.ndarray, found: Recovery) -> float:
+    """Return \\|Y - A X\\|_F / \\|Y\\|_F, by blocks of columns."""
+    missing, total = 0.0, 0.0
+    for first in range(0, Y.shape[1], _COLUMNS):
+        block = Y[:, first : first + _COLUMNS]
+        rest = block - found.dictionary @ found.coefficients[:, first : first + _COLUMNS]
+        missing += float(np.vdot(rest, rest))
+        total += float(np.vdot(block, block))
+    return math.sqrt(missing / total)
 
 
 def report(found: Recovery, about: Mapping[str, Any]) -> dict[str, Any]:

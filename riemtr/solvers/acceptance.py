@@ -59,7 +59,7 @@ class RatioTest:
         The multiple.
     """
 
-    threshold: float = 0.1
+    threshold: float = 0.05
     regularization: float = 1e3
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from riemtr.problem import Evaluation, as_problem
+from riemtr.problem.points import check_point
 
 MINIMIZER = "minimizer"
 SADDLE = "saddle"
@@ -140,7 +141,8 @@ def certify(
     >>> [riemtr.certify(problem, point).verdict for point in np.eye(3)]
     ['minimizer', 'saddle', 'maximizer']
     """
-    here = as_problem(problem).at(point)
+    problem = as_problem(problem)
+    here = problem.at(check_point(problem.manifold, point, name="point"))
     return certify_evaluation(
         here, default_tolerances(here.precision, tolerance, curvature_tolerance)
     )

@@ -146,6 +146,8 @@ class TrustRegion:
         problem = as_problem(problem)
         if start is None:
             start = random_point(problem.manifold, np.random.default_rng(rng))
+            dtype = getattr(problem.cost, "dtype", None)  # a float32 cost wants float32 points
+            start = start if dtype is None else start.astype(dtype)
         point = check_point(problem.manifold, start)
         tolerances = default_tolerances(
             machine_precision(point), self.tolerance, self.curvature_tolerance

@@ -44,7 +44,7 @@ class TruncatedCG:
     """
 
     kappa: float = 0.1
-    theta: float = 1.0
+    theta: float = 0.5
     max_products: int | None = None
 
     def __post_init__(self) -> None:

@@ -1,0 +1,320 @@
+"""``riemtr recover``: from a file of data to a certified dictionary in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+import riemtr
+from riemtr.cli.console import console, refusing
+from riemtr.cli.recovery_view import ProgressBars, rows_table, summary_line, summary_panel
+from riemtr.errors import MissingExtraError, require
+from riemtr.recovery import Recovery, recover_dictionary
+from riemtr.recovery.datafiles import DataFile, read_data
+from riemtr.recovery.resultfiles import OURS, relative_residual, save_figure, save_recovery
+
+INTERRUPTED = 130
+CHECKPOINT = "checkpoint.npz"
+_DATA = "How to read the data"
+_METHOD = "How to recover"
+_OUTPUT = "What to keep and show"
+# What errors call an argument in Python is an option here.
+_OPTIONS = {
+    "pass rank='auto'": "add --rank auto",
+    "rank='auto'": "--rank auto",
+    "transpose Y if its samples are rows": "add --transpose if its samples are rows",
+    "patch_size": "--patch-size",
+    "variable must": "--variable must",
+    "variable, of": "--variable, of",
+    "variable is": "--variable is",
+    "transpose is": "--transpose is",
+    "rank must": "--rank must",
+    "n_jobs": "--jobs",
+    "rng must": "--seed must",
+    "a numpy.random.Generator or None; ": "or be left out; ",
+    "pass the same data and settings to continue it, or another path to start anew": "repeat that "
+    "command to finish it, choose another --out, or add --force to start over",
+}
+
+
+class SolverName(str, Enum):
+    """The solvers by name."""
+
+    practical = "practical"
+    exact = "exact"
+
+
+def recover(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A matrix: .npy, .npz, .csv, .tsv, .txt or .mat, one sample per column. Or an "
+            "image file, or the name of an image that comes with scikit-image, such as camera.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="Where to put the results.", rich_help_panel=_OUTPUT),
+    ],
+    transpose: Annotated[
+        bool,
+        typer.Option("--transpose", help="The file has one sample per row.", rich_help_panel=_DATA),
+    ] = False,
+    variable: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The array to take from an .npz or .mat file with several.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    patch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="PIXELS",
+            help="Side of the patches an image is cut into: 8 if not given. For a matrix: its "
+            "samples are such patches, to be drawn as such.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    center: Annotated[
+        bool | None,
+        typer.Option(
+            "--center/--no-center",
+            help="Subtract the average sample first: yes for images, no for matrices, if not "
+            "given.",
+            show_default=False,
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    mu: Annotated[
+        float,
+        typer.Option(
+            help="Smoothing of the cost, relative to the size of the data.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = 1e-2,
+    rank: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|auto",
+            help="How many atoms: as many as a sample has numbers, if not given; auto where the "
+            "data have a lower rank.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Source of the random starts.", rich_help_panel=_METHOD)
+    ] = 0,
+    solver: Annotated[
+        SolverName,
+        typer.Option(
+            metavar="NAME",
+            help="`practical` is the one to use, `exact` the one the paper analyses.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = SolverName.practical,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            help="How many rows to work on at once; -1 for all cores. Same result.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = -1,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Where to record progress; if not given, {CHECKPOINT} in the folder, removed "
+            "at the end.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace results that exist.", rich_help_panel=_OUTPUT),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Print only one line, at the end.", rich_help_panel=_OUTPUT
+        ),
+    ] = False,
+) -> None:
+    """Recover a dictionary A and sparse coefficients X from data Y = A X.
+
+    Each row of X comes with a proof (a duality gap) and a verdict. The folder gets `A.npy`,
+    `X.npy`, `report.json` and figures; the average sample, where it was subtracted, as `mean.npy`.
+    A run that was stopped or killed continues where it was with the same command.
+
+    Exit code: 0 if all rows are to be trusted, 1 if not, 2 if what was asked for cannot be done.
+
+    Examples:
+
+    - `riemtr recover Y.npy --out found` for a matrix with one sample per column
+
+    - `riemtr recover table.csv --transpose --out found` for a table with one sample per row
+
+    - `riemtr recover camera --out found` learns 64 atoms from a photograph
+
+    - `riemtr recover photo.jpg --patch-size 6 --rank 20 --out found` learns 20 from your own
+    """
+    with refusing(ValueError, TypeError, ImportError, OSError), _in_options():
+        _check_folder(out, force)
+        data = read_data(source, variable=variable, transpose=transpose, patch_size=patch_size)
+        Y, mean = _centred(data, center)
+        method = _make_solver(solver, mu)
+    screen = console()
+    path = out / CHECKPOINT if checkpoint is None else checkpoint
+    options = {
+        "solver": method,
+        "rank": rank if rank is None or not rank.lstrip("+-").isdigit() else int(rank),
+        "n_jobs": jobs,
+        "checkpoint": path,
+    }
+    with refusing(ValueError, OSError), _in_options(), _tidy(out, path):
+        found = _run(Y, mu, seed, options, screen, quiet, start_over=force and checkpoint is None)
+    residual = relative_residual(Y, found)
+    about = {
+        "riemtr": riemtr.__version__,
+        "source": data.source,
+        "patch_size": data.patch_size,
+        "centred": mean is not None,
+        "solver": "default" if method is None else str(method),
+        "relative_residual": residual,
+    }
+    if not quiet:
+        screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
+        screen.print(rows_table(found))
+        screen.print(summary_panel(found, Y, residual, f"dictionary of {source}"))
+    with refusing(OSError):
+        saved = save_recovery(out, found, about, mean)
+        saved += _draw(out, Y, found, data, screen)
+        if checkpoint is None:
+            path.unlink(missing_ok=True)
+    if quiet:
+        print(summary_line(found))
+    else:
+        names = ", ".join(file.name for file in saved)
+        screen.print(f"saved in {out}: {names}", soft_wrap=True, markup=False)
+    raise typer.Exit(0 if found.trusted else 1)
+
+
+def _check_folder(out: Path, force: bool) -> None:
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"{out} is a file; choose a folder for --out")
+    present = [name for name in OURS if (out / name).exists()]
+    if present and not force:
+        raise FileExistsError(
+            f"{out} holds results already ({', '.join(present)}); choose another folder, or add "
+            f"--force to replace them"
+        )
+
+
+def _centred(data: DataFile, center: bool | None) -> tuple[np.ndarray, np.ndarray | None]:
+    if not (data.is_image if center is None else center):
+        return data.matrix, None
+    mean = data.matrix.mean(axis=1)
+    return data.matrix - mean[:, None], mean
+
+
+def _make_solver(solver: SolverName, mu: float) -> Any:
+    """Return None for the pipeline's own choice, which is the practical solver."""
+    if solver is SolverName.practical:
+        return None
+    # The radius within which the cost is smooth; a larger fixed one would cycle at the minimizer.
+    return riemtr.ExactTRM(radius=mu, tolerance=1e-2, curvature_tolerance=1e-2)
+
+
+def _run(
+    Y: np.ndarray,
+    mu: float,
+    seed: int,
+    options: dict[str, Any],
+    screen: Console,
+    quiet: bool,
+    start_over: bool,
+) -> Recovery:
+    Path(options["checkpoint"]).parent.mkdir(parents=True, exist_ok=True)
+    resumed = Path(options["checkpoint"]).exists()
+    bars = ProgressBars(Console(quiet=True) if quiet else screen)
+    if resumed and not quiet:
+        screen.print("continuing where the last run stopped")
+    try:
+        with one_blas_thread(), bars.shown():
+            return recover_dictionary(Y, mu, seed, progress=bars, **options)
+    except ValueError as error:
+        if not (start_over and resumed and "belongs to a different run" in str(error)):
+            raise
+        Path(options["checkpoint"]).unlink()
+        return _run(Y, mu, seed, options, screen, quiet, start_over=False)
+    except KeyboardInterrupt:
+        Console(stderr=True, highlight=False).print(
+            "interrupted; repeat the command to continue where it stopped"
+        )
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile, screen: Console) -> list[Path]:
+    try:
+        require("matplotlib", extra="plot")
+    except MissingExtraError as error:
+        screen.print(f"no figures: {error}", soft_wrap=True, markup=False)
+        return []
+    from riemtr.recovery.figures import atoms_figure, sparsity_figure
+
+    names = ("pixels" if data.patch_size else "data", "coefficients")
+    drawn = [save_figure(out / "sparsity.png", sparsity_figure(Y, found.coefficients, names))]
+    if data.patch_size is not None:
+        title = f"{found.dictionary.shape[1]} atoms of {Path(data.source).name}"
+        figure = atoms_figure(found.dictionary, data.patch_size, title)
+        drawn.append(save_figure(out / "atoms.png", figure))
+    else:
+        (out / "atoms.png").unlink(missing_ok=True)  # of results that were replaced
+    return drawn
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread: rows run at once already, and its threads wait by spinning."""
+    try:
+        limits = require("threadpoolctl", extra="parallel").threadpool_limits(1)
+    except MissingExtraError:
+        limits = nullcontext()
+    with limits:
+        yield
+
+
+@contextmanager
+def _in_options() -> Iterator[None]:
+    """Say what an error says in terms of the command line."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        for python, option in _OPTIONS.items():
+            text = text.replace(python, option)
+        raise ValueError(text) from error
+
+
+@contextmanager
+def _tidy(out: Path, checkpoint: Path) -> Iterator[None]:
+    """Leave nothing behind where the recovery is refused."""
+    before = [path for path in (checkpoint, out) if path.exists()]
+    try:
+        yield
+    except ValueError:
+        if checkpoint not in before:
+            checkpoint.unlink(missing_ok=True)
+        if out not in before and out.is_dir() and not any(out.iterdir()):
+            out.rmdir()
+        raise

@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+
+from riemtr.recovery.figures import (
+    atoms_figure,
+    concentration,
+    escapes_figure,
+    landscape_figure,
+    sparsity_figure,
+)
+from riemtr.recovery.landscape import draw_landscape, escape_saddles
+
+
+def pixels(figure):
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3]
+
+
+def agg(figure):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)
+    return figure
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return draw_landscape(0)
+
+
+def texts_overlap(figure):
+    """Pairs of titles, labels and legends that cover each other."""
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    legends = figure.findobj(Legend)
+    inside = {id(text) for legend in legends for text in legend.findobj(Text)}
+    boxes = [legend.get_window_extent(renderer) for legend in legends]
+    for text in figure.findobj(Text):
+        if text.get_text() and text.get_visible() and id(text) not in inside:
+            boxes.append(text.get_window_extent(renderer))
+    boxes = [box for box in boxes if box.width > 0]
+    return [
+        (a, b)
+        for number, a in enumerate(boxes)
+        for b in boxes[:number]
+        if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
+    ]
+
+
+def test_atoms_are_drawn_in_reading_order_around_their_mean():
+    atoms = np.zeros((9, 5))
+    atoms[:, 0] = 1.0  # constant: stays gray
+    for number in range(1, 5):
+        atoms[number, number] = 1.0
+    figure = atoms_figure(atoms, 3, "five atoms")
+    mosaic = figure.axes[0].images[0].get_array()
+    assert mosaic.shape == (7, 11)  # 2 x 3 tiles of 3 x 3 with gaps
+    assert np.all(mosaic[:3, :3] == 0)
+    for number in range(1, 5):
+        down, across = 4 * (number // 3), 4 * (number % 3)
+        tile = mosaic[down : down + 3, across : across + 3]
+        assert np.argmax(tile) == number
+        assert tile.max() == 1.0
+    assert np.all(np.ma.getmaskarray(np.ma.masked_invalid(mosaic))[4:, 8:])  # there is no sixth
+    assert figure.axes[0].get_title() == "five atoms"
+
+
+def test_atoms_that_are_no_patches_are_refused():
+    with pytest.raises(ValueError, match="they have 10 entries, and 3 x 3 is 9"):
+        atoms_figure(np.eye(10), 3)
+
+
+def test_concentration_counts_entries():
+    matrix = np.zeros((1, 10))
+    matrix[0, :2] = 3.0, -4.0
+    assert concentration(matrix) == 0.2
+    matrix[0, 0] = 0.1
+    assert concentration(matrix) == 0.1
+    uniform = np.vstack([np.ones(100), 1e6 * np.ones(100), np.zeros(100)])
+    assert concentration(uniform) == pytest.approx(0.6, abs=0.01)  # scales do not count
+
+
+def test_concentration_of_large_data_is_that_of_a_sample():
+    rng = np.random.default_rng(0)
+    sparse = rng.standard_normal((40, 50_000)) * (rng.random((40, 50_000)) < 0.2)
+    assert concentration(sparse) == pytest.approx(0.4 * 0.2, abs=0.005)
+
+
+def test_sparsity_shows_the_distribution_and_the_share():
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((20, 2000))
+    sparse = dense * (rng.random(dense.shape) < 0.1)
+    figure = agg(sparsity_figure(dense, sparse, ("data", "coefficients")))
+    left, right = figure.axes
+    labels = [text.get_text() for text in right.get_legend().get_texts()]
+    assert labels == ["data: 40% of them", "coefficients: 4% of them"]
+    curve = right.lines[2]
+    assert np.interp(4.0, curve.get_xdata(), curve.get_ydata()) == pytest.approx(90.0, abs=1.0)
+    shares = left.patches[3].get_data().values
+    assert shares.max() == pytest.approx(0.9, abs=0.01)
+    assert np.argmax(shares) == len(shares) // 2  # the bin around zero
+    assert not texts_overlap(figure)
+
+
+def test_escapes_are_marked_where_the_slope_vanishes():
+    result = escape_saddles()
+    figure = agg(escapes_figure(result))
+    assert result.history["escaped"].sum() == 2
+    upper, lower = figure.axes
+    stars = lower.lines[1]
+    assert stars.get_marker() == "*"
+    assert len(stars.get_xdata()) == 2
+    assert max(stars.get_ydata()) < 1e-6
+    assert list(stars.get_xdata()) == list(upper.lines[1].get_xdata())
+    assert not texts_overlap(figure)
+
+
+def test_the_landscape_has_its_minimizers_on_the_axes(scene):
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((200, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    assert scene.costs(np.eye(3)).max() < scene.costs(points).min() + 0.02
+    assert scene.costs(np.full((1, 3), 3**-0.5))[0] > np.quantile(scene.costs(points), 0.95)
+
+
+def test_the_path_leads_from_near_a_maximizer_to_a_minimizer(scene):
+    assert scene.result.certificate.verdict == "minimizer"
+    assert np.abs(scene.path[0] - 3**-0.5).max() < 0.1
+    assert np.abs(scene.path[-1]).max() == pytest.approx(1.0, abs=1e-4)
+    assert np.all(np.diff(scene.path_costs) < 1e-9)
+    assert scene.path_costs == pytest.approx(scene.costs(scene.path))
+
+
+def test_the_landscape_is_drawn_in_colour_with_the_path(scene):
+    figure = agg(landscape_figure(scene))
+    ball, disk = figure.axes[:2]
+    drawn = np.column_stack(ball.lines[0].get_data_3d())
+    assert np.allclose(drawn, scene.path)
+    heights = disk.lines[0].get_data_3d()[2]
+    assert np.allclose(heights, scene.path_costs)
+    picture = pixels(figure)
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 500
+    assert not texts_overlap(figure)
