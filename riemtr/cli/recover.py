@@ -17,6 +17,7 @@ from riemtr.cli.console import console, refusing
 from riemtr.cli.recovery_view import ProgressBars, rows_table, summary_line, summary_panel
 from riemtr.errors import MissingExtraError, require
 from riemtr.recovery import Recovery, recover_dictionary
+from riemtr.recovery.checkpoint import stored_settings
 from riemtr.recovery.datafiles import DataFile, read_data
 from riemtr.recovery.resultfiles import OURS, relative_residual, save_figure, save_recovery
 
@@ -245,7 +246,7 @@ def _run(
     start_over: bool,
 ) -> Recovery:
     Path(options["checkpoint"]).parent.mkdir(parents=True, exist_ok=True)
-    resumed = Path(options["checkpoint"]).exists()
+    resumed = stored_settings(options["checkpoint"]) is not None
     bars = ProgressBars(Console(quiet=True) if quiet else screen)
     if resumed and not quiet:
         screen.print("continuing where the last run stopped")

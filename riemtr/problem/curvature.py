@@ -29,7 +29,7 @@ from riemtr.manifolds import Sphere, random_tangent
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation
 
-# Chance that the probabilistic bound fails.
+# Chance that the probabilistic bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
 # A residual this much smaller than the tolerance counts as convergence of the Ritz pair, and how
 # much farther off a cluster's smallest eigenvalue may be.

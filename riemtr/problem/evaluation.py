@@ -81,7 +81,9 @@ class Evaluation:
         self.point = point
         self.counts = counts
         self._local = problem.cost.at(point)
-        if type(self.manifold) is Sphere:  # without the detour over pymanopt's conventions
+        # On the sphere, without the detour over pymanopt's conventions.
+        self._on_sphere = type(self.manifold) is Sphere
+        if self._on_sphere:
             self.inner = _dot  # type: ignore[method-assign]
             self.norm = safe_norm  # type: ignore[method-assign]
 
@@ -114,6 +116,8 @@ class Evaluation:
         """Riemannian gradient."""
         if self.problem.derivatives.gradient == "riemannian":
             return self._as_tangent(self._raw_gradient)
+        if self._on_sphere:
+            return self.manifold.projection(self.point, self._raw_gradient)
         return riemannian_gradient(self.manifold, self.point, self._raw_gradient)
 
     @lazy
@@ -132,6 +136,8 @@ class Evaluation:
 
     def tangent(self, vector: Any) -> Any:
         """Remove what rounding has left of a vector outside the tangent space."""
+        if self._on_sphere:
+            return self.manifold.projection(self.point, vector)
         return to_tangent(self.manifold, self.point, vector)
 
     def hessian(self, vector: Any) -> Any:
@@ -153,6 +159,11 @@ class Evaluation:
     def _product(self, vector: Any, kinds: Derivatives) -> Any:
         if kinds.hessian == "riemannian":
             return self._as_tangent(self._in_precision(self._local.hessian(vector)))
+        if self._on_sphere:
+            product = self._in_precision(self._local.hessian(vector))
+            return self.manifold.euclidean_to_riemannian_hessian(
+                self.point, self._raw_gradient, product, vector
+            )
         embedded = vector
         if kinds.embeds_vectors:
             embedded = self.manifold.embedding(self.point, vector)

@@ -71,7 +71,7 @@ def read_data(
     if suffix in _READERS:
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {str(path)!r}")
-        matrix = check_data(_READERS[suffix](path, variable), name=f"the matrix in {path.name}")
+        matrix = check_data(_READERS[suffix](path, variable))
         matrix = matrix.T if transpose else matrix
         if patch_size is not None and matrix.shape[0] != patch_size**2:
             raise ValueError(
@@ -118,13 +118,16 @@ def _read_npy(path: Path, variable: str | None) -> Any:
 
 
 def _read_npz(path: Path, variable: str | None) -> Any:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            if {"format", "shape", "data"} <= set(archive.files):  # as scipy.sparse writes it
-                return scipy.sparse.load_npz(path)
-            return archive[_choose(path, archive.files, variable)]
-    except (zipfile.BadZipFile, EOFError, AttributeError) as error:
-        raise ValueError(f"{path} must be an archive of arrays; got: {error}") from error
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} must be an archive of arrays as numpy.savez writes it")
+    with np.load(path, allow_pickle=False) as archive:
+        if {"format", "shape", "data"} <= set(archive.files):  # as scipy.sparse writes it
+            return scipy.sparse.load_npz(path)
+        name = _choose(path, archive.files, variable)
+        try:
+            return archive[name]
+        except (ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{name!r} of {path} must be numbers; got: {error}") from error
 
 
 def _read_mat(path: Path, variable: str | None) -> Any:
@@ -157,8 +160,10 @@ def _read_text(path: Path, variable: str | None) -> Any:
     heading = [field.strip().strip("\"'") for field in lines[0].split(separator)]
     has_heading = not all(_is_number(field) for field in heading)
     index = has_heading and heading[0] == ""
+    if len(lines) == has_heading:
+        raise ValueError(f"{path} must hold numbers; it has only a heading")
     try:
-        table = np.loadtxt(
+        return np.loadtxt(
             lines[has_heading:],
             delimiter=separator,
             ndmin=2,
@@ -169,9 +174,6 @@ def _read_text(path: Path, variable: str | None) -> Any:
             f"{path} must hold rows of numbers, separated by commas, semicolons, tabs or spaces, "
             f"with a point for decimals and no gaps; got: {str(error).rstrip('.')}"
         ) from error
-    if table.size == 0:
-        raise ValueError(f"{path} must hold numbers; it has only a heading")
-    return table
 
 
 _READERS: dict[str, Callable[[Path, str | None], Any]] = {

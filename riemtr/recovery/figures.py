@@ -139,13 +139,13 @@ def sparsity_figure(before: np.ndarray, after: np.ndarray, names: tuple[str, str
 def concentration(matrix: np.ndarray) -> float:
     """Return which share of the entries, the largest, holds 90% of the sum of squares.
 
-    Every row is scaled to root mean square 1 first. The smaller, the sparser; 0.4 for normal
-    entries, 0.4 theta for Bernoulli-Gaussian ones.
+    Every row is scaled to root mean square 1 first. The smaller, the sparser; 0.45 for normal
+    entries, 0.45 theta for Bernoulli-Gaussian ones.
 
     Examples
     --------
-    >>> concentration(np.random.default_rng(0).standard_normal((10, 10_000))).__round__(1)
-    0.4
+    >>> concentration(np.array([[3.0, 0.0, 0.0, 0.1], [0.0, -5.0, 0.0, 0.0]]))
+    0.25
     """
     return _needed(_cumulated(_sampled(matrix)))
 
@@ -286,9 +286,7 @@ def _new_figure(width: float, height: float) -> Any:
 
 
 def _gray() -> Any:
-    map_ = require("matplotlib", extra="plot").colormaps["gray"].copy()
-    map_.set_bad("white")
-    return map_
+    return require("matplotlib", extra="plot").colormaps["gray"].with_extremes(bad="white")
 
 
 def _caption(figure: Any, text: str) -> None:

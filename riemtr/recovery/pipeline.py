@@ -1,9 +1,4 @@
-"""The whole pipeline of the paper's section III: precondition, solve, deflate, round, reconstruct.
-
-Solves come one after the other, each on the complement of the directions found before; roundings
-are independent of each other, each against all of the data. Then rows are judged, and those found
-wanting are polished and, if that fails, solved for again on the complement of the good ones.
-"""
+"""From a data matrix to a certified dictionary: the pipeline of the paper's section III."""
 
 from __future__ import annotations
 
@@ -12,7 +7,6 @@ import operator
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -21,27 +15,11 @@ import numpy as np
 
 from riemtr.data.matrices import check_data
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
-from riemtr.recovery.deflation import Deflation
-from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
+from riemtr.recovery.passes import Run, atom_of
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
-from riemtr.recovery.reconstruction import coefficients, normal_form
-from riemtr.recovery.report import Atom, Progress, Recovery, Watcher, watcher
-from riemtr.recovery.rounding import Rounding
-from riemtr.recovery.rows import (
-    Inspector,
-    Row,
-    RowSolver,
-    Solve,
-    as_rounding,
-    default_solver,
-    lifted,
-    round_against,
-    solve_deflated,
-    threshold,
-)
-
-_ATTEMPTS = 3  # passes over rows found wanting, each from new starts
+from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
+from riemtr.recovery.rows import RowSolver
 
 
 def recover_dictionary(
@@ -102,23 +80,18 @@ def recover_dictionary(
     """
     begin = time.perf_counter()
     data = check_data(Y)
-    if not (mu > 0.0 and math.isfinite(mu)):
-        raise ValueError(f"mu must be a positive finite number; got {mu!r}")
-    if solver is not None and not callable(getattr(solver, "solve", None)):
-        raise ValueError(
-            f"solver must have a method solve(problem, start, rng=...), as riemtr.PracticalTRM() "
-            f"has; got {solver!r}"
-        )
+    _check(mu, solver)
     jobs = _jobs(n_jobs)
     seed = _seed(rng, checkpoint)
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
     white = _prepare(data, precondition, rank)
-    run = _Run(white, float(mu), solver, seed, journal, watcher(progress), begin)
+    run = Run(white, precondition, float(mu), solver, seed, journal, watcher(progress), begin)
+    pool = ThreadPoolExecutor(jobs)
     try:
-        with ThreadPoolExecutor(jobs) as pool:
-            rows = run.recover(rounding, pool)
+        rows = run.recover(rounding, pool)
     finally:
+        pool.shutdown(cancel_futures=True)
         journal.close()
     found = run.report(rows)
     return replace(found, seconds=time.perf_counter() - begin)
@@ -146,155 +119,21 @@ def recover_row(
     'exactly sparse, certified'
     """
     begin = time.perf_counter()
-    white = _prepare(check_data(Y), precondition, rank)
-    run = _Run(white, float(mu), solver, _seed(rng, None), Journal(), watcher(False), begin)
-    row = run.round_row(run.solve_row(0), 0, 0)
-    return _atom(row, ())
+    data = check_data(Y)
+    _check(mu, solver)
+    white, watch = _prepare(data, precondition, rank), watcher(False)
+    run = Run(white, precondition, float(mu), solver, _seed(rng, None), Journal(), watch, begin)
+    return atom_of(run.round_row(run.solve_row(0), 0, 0))
 
 
-class _Run:
-    """The state of one recovery: the turned data, and what is known so far."""
-
-    def __init__(
-        self,
-        white: Preconditioned,
-        mu: float,
-        solver: RowSolver | None,
-        seed: int,
-        journal: Journal,
-        watch: Watcher,
-        begin: float,
-    ):
-        self.white = white
-        self.mu = mu
-        self.seed = seed
-        self.journal = journal
-        self.watch = watch
-        self.begin = begin
-        self.deflation = Deflation(white.data, owned=white.scale != 0.0)
-        self.inspector = Inspector(self.deflation)
-        size = math.sqrt(float(np.mean(self.inspector.lengths**2)) / white.rank)
-        self.solver = default_solver(size) if solver is None else solver
-
-    def recover(self, rounding: bool, pool: ThreadPoolExecutor) -> list[Row]:
-        """Return r rows: a first pass, then the bad ones again until none is or attempts end."""
-        rows = self._fill([], 0, rounding, pool)
-        for attempt in range(1, _ATTEMPTS + 1):
-            if rounding:
-                rows = self._polish(rows, attempt, pool)
-            good = sort_rows(rows).good
-            if len(good) == len(rows):
-                break
-            rows = self._fill([rows[i] for i in good], attempt, rounding, pool)
-        return rows
-
-    def _fill(
-        self, kept: list[Row], attempt: int, rounding: bool, pool: ThreadPoolExecutor
-    ) -> list[Row]:
-        """Complete the rows kept: solve on the complement of their span, then round."""
-        deflation, solves, total = self.deflation, [], self.white.rank - len(kept)
-        if kept:
-            deflation.restart(np.column_stack([row.direction for row in kept]))
-        for number in range(total):
-            solves.append(self.solve_row(attempt))
-            deflation.set_aside(deflation.rotation[:, deflation.found :].T @ solves[-1].direction)
-            self._tick("solve", number + 1, total, attempt)
-        if not rounding:
-            return kept + [self._row(solve, None, attempt) for solve in solves]
-        work = [
-            lambda i=i, solve=solve: self.round_row(solve, attempt, i)
-            for i, solve in enumerate(solves)
-        ]
-        return kept + self._each(pool, work, "round", attempt)
-
-    def solve_row(self, attempt: int) -> Solve:
-        """Solve on the complement of what was set aside."""
-        number = self.deflation.found
-        seed = np.random.SeedSequence(self.seed, spawn_key=(attempt, number))
-        record = self.journal.recall(
-            f"solve/{attempt}/{number}",
-            lambda: solve_deflated(self.deflation.complement, self.mu, self.solver, seed),
+def _check(mu: float, solver: RowSolver | None) -> None:
+    if not (mu > 0.0 and math.isfinite(mu)):
+        raise ValueError(f"mu must be a positive finite number; got {mu!r}")
+    if solver is not None and not callable(getattr(solver, "solve", None)):
+        raise ValueError(
+            f"solver must have a method solve(problem, start, rng=...), as riemtr.PracticalTRM() "
+            f"has; got {solver!r}"
         )
-        return lifted(record, self.deflation)
-
-    def round_row(self, solve: Solve, attempt: int, number: int) -> Row:
-        """Round one solve against all of the data."""
-        rounding = self._round(f"round/{attempt}/{number}", solve.direction)
-        return self._row(solve, rounding, attempt)
-
-    def _round(self, name: str, direction: np.ndarray) -> Rounding:
-        record = self.journal.recall(name, lambda: round_against(self.deflation, direction))
-        return as_rounding(record)
-
-    def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Row:
-        direction = solve.direction if rounding is None else rounding.direction
-        return Row(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
-
-    def _polish(self, rows: list[Row], attempt: int, pool: ThreadPoolExecutor) -> list[Row]:
-        """Round again the rows that are not exact where most are."""
-        sorting = sort_rows(rows)
-        chosen = [i for i in sorting.bad if sorting.model_holds and not rows[i].exact]
-
-        def polished(index: int) -> Row:
-            row = rows[index]
-            assert row.rounding is not None
-            rounding = round_again(
-                row.rounding,
-                lambda number, r: self._round(f"polish/{attempt}/{index}/{number}", r),
-                lambda q: self.inspector.inspect(q)[1],
-            )
-            return self._row(row.solve, rounding, row.attempt)
-
-        work = [lambda index=index: polished(index) for index in chosen]
-        better = self._each(pool, work, "polish", attempt)
-        for index, row in zip(chosen, better, strict=True):
-            rows[index] = row
-        return rows
-
-    def _each(
-        self,
-        pool: ThreadPoolExecutor,
-        work: Sequence[Callable[[], Row]],
-        stage: str,
-        attempt: int,
-    ) -> list[Row]:
-        done = []
-        for future in [pool.submit(each) for each in work]:
-            done.append(future.result())
-            self._tick(stage, len(done), len(work), attempt)
-        return done
-
-    def _tick(self, stage: str, done: int, total: int, attempt: int) -> None:
-        seconds = time.perf_counter() - self.begin
-        self.watch(Progress(stage, done, total, attempt, seconds))
-
-    def report(self, rows: list[Row]) -> Recovery:
-        """Reconstruct dictionary and coefficients, and judge every row."""
-        sorting = sort_rows(rows)
-        directions = np.column_stack(replace_dependent(rows, sorting))
-        gram = self.inspector.gram
-        form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
-        atoms = [_atom(row, doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
-        atoms = [atoms[i] for i in form.order]
-        X = coefficients(form, self.deflation)
-        for row, atom, scale in zip(X, atoms, form.scales, strict=True):
-            if atom.exact:  # what rounding left of zeros
-                row[np.abs(row) <= threshold(X) * scale * self.inspector.lengths] = 0.0
-        kind = X.dtype
-        return Recovery(
-            dictionary=form.dictionary.astype(kind, copy=False),
-            coefficients=X,
-            directions=form.directions.astype(kind, copy=False),
-            unmixing=form.unmixing.astype(kind, copy=False),
-            atoms=tuple(atoms),
-            condition_number=self.white.condition_number,
-            mu=self.mu,
-            seed=self.seed,
-        )
-
-
-def _atom(row: Row, reasons: tuple[str, ...]) -> Atom:
-    return Atom(row.solve, row.rounding, row.direction, row.zeros, row.exact, row.attempt, reasons)
 
 
 def _prepare(data: np.ndarray, precondition: bool, rank: int | str | None) -> Preconditioned:
@@ -313,7 +152,7 @@ def _prepare(data: np.ndarray, precondition: bool, rank: int | str | None) -> Pr
             f"rank='auto'"
         )
     same = np.eye(n, dtype=data.dtype)
-    return Preconditioned(data, same, same, same, np.empty(0), n, 1.0, 0.0)
+    return Preconditioned(data, same, same, same, np.empty(0), n, 1.0, 1.0)
 
 
 def _jobs(n_jobs: int) -> int:

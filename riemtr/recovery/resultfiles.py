@@ -93,18 +93,26 @@ def report(found: Recovery, about: Mapping[str, Any]) -> dict[str, Any]:
         "rows_trusted": sum(atom.trusted for atom in atoms),
         "rows_certified": sum(atom.certified for atom in atoms),
         "rows_exactly_sparse": sum(atom.exact for atom in atoms),
-        "rows": [_row(number, atom) for number, atom in enumerate(atoms)],
+        "rows": [
+            _row(number, atom, row)
+            for number, (atom, row) in enumerate(zip(atoms, found.coefficients, strict=True))
+        ],
     }
 
 
-def _row(number: int, atom: Atom) -> dict[str, Any]:
+def count_zeros(atom: Atom, row: np.ndarray) -> int:
+    """Count the zeros of a row of X, those of samples that are zero altogether included."""
+    return max(atom.zeros, int(np.count_nonzero(row == 0)))
+
+
+def _row(number: int, atom: Atom, row: np.ndarray) -> dict[str, Any]:
     return {
         "row": number,
         "verdict": atom.verdict,
         "trusted": atom.trusted,
         "certified": atom.certified,
         "exactly_sparse": atom.exact,
-        "zeros": atom.zeros,
+        "zeros": count_zeros(atom, row),
         "duality_gap": None if atom.rounding is None else atom.rounding.duality_gap,
         "doubts": list(atom.doubts),
         "attempt": atom.attempt,

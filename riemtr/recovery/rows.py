@@ -13,7 +13,7 @@ from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.recovery.checkpoint import Record
 from riemtr.recovery.deflation import Deflation, column_lengths
 from riemtr.recovery.rounding import Rounding, round_direction
-from riemtr.solvers import PracticalTRM
+from riemtr.solvers import PracticalTRM, Status
 
 _VANISHING = 1e-11  # |<q, y>| / |y| that counts as zero: rounding leaves some 1e-14
 _VANISHING_SINGLE = 1e-5  # and in float32
@@ -112,6 +112,8 @@ def solve_deflated(
     rng = np.random.default_rng(seed)
     start = sphere.random_point(rng).astype(data.dtype, copy=False)
     result = solver.solve(Problem(sphere, DictionaryCost(data, mu)), start, rng=rng)
+    if getattr(result, "status", None) is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # what was interrupted must not be taken for an outcome
     point = np.asarray(result.point, dtype=np.float64)
     return {
         "point": point / np.linalg.norm(point),

@@ -30,6 +30,7 @@ class _Memory:
     target: float = 0.0  # residual at which CG may stop there
     dense: bool = False  # whether CG is no longer worth trying without a factor
     factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
+    multiplier: float = 0.0  # of the dense step there
     images: list[Any] = field(default_factory=list)
 
 
@@ -64,12 +65,14 @@ class HybridSubproblem:
             target = self.cg.target(here, memory.here)
             memory = _Memory(here, target, memory.dense, memory.factor)
         if here.has_step_matrix or (memory.dense and memory.factor is None):
-            return self._dense(here, radius)
+            return self._dense(here, radius, memory)
         return self._conjugate(here, radius, memory)
 
-    def _dense(self, here: Evaluation, radius: float) -> Step:
-        solution = near_exact(here, radius, self.tolerance)
-        kept = _Memory(here, dense=True, factor=solution.factor)
+    def _dense(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
+        # After a rejected step the multiplier can only be larger than it was.
+        known = memory.multiplier if memory.here is here else 0.0
+        solution = near_exact(here, radius, self.tolerance, known)
+        kept = _Memory(here, dense=True, factor=solution.factor, multiplier=solution.multiplier)
         return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
@@ -85,7 +88,7 @@ class HybridSubproblem:
         if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
         settled = factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR)
-        kept = _Memory(here, memory.target, memory.dense or settled, factor, memory.images)
+        kept = _Memory(here, memory.target, memory.dense or settled, factor, images=memory.images)
         return make_step(here, vector, image, on_boundary, ended, memory=kept)
 
 

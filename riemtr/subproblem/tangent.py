@@ -65,10 +65,14 @@ class SDPSubproblem:
         return dense_step(here, solve_lifted(hessian, _coordinates(here), radius))
 
 
-def near_exact(here: Evaluation, radius: float, tolerance: float) -> NearExactSolution:
-    """Solve the model at ``here`` near-exactly, in coordinates."""
+def near_exact(
+    here: Evaluation, radius: float, tolerance: float, multiplier: float = 0.0
+) -> NearExactSolution:
+    """Solve the model at ``here`` near-exactly, in coordinates, starting from a multiplier."""
     hessian = np.asarray(here.step_matrix(), dtype=float)
-    return solve_near_exact(hessian, _coordinates(here), radius, tolerance=tolerance)
+    return solve_near_exact(
+        hessian, _coordinates(here), radius, tolerance=tolerance, initial_multiplier=multiplier
+    )
 
 
 def dense_step(

@@ -148,6 +148,7 @@ def test_packing_of_24_points_is_the_snub_cube():
     # Its points are 43.69 degrees apart; epsilon rounds the largest cosine off a little.
     found = TrustRegions(verbosity=0).run(pymanopt.Problem(*packing(24, 0.005)))
     assert largest_cosine(found.point) == pytest.approx(np.cos(np.deg2rad(43.6908)), abs=2e-3)
+    assert found.certificate.verdict == "minimizer"
 
 
 def test_pca(rng):

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 
 import riemtr
+import riemtr.recovery.passes as passes
 import riemtr.recovery.pipeline as pipeline
 from riemtr.data import (
     BernoulliGaussian,
@@ -236,11 +237,11 @@ def test_a_solver_that_repeats_itself_yields_no_repeated_row():
             direction = target
         return original(deflation, direction)
 
-    original, pipeline.round_against = pipeline.round_against, same_rounding
+    original, passes.round_against = passes.round_against, same_rounding
     try:
         found = recover_dictionary(sample.observations, rng=0)
     finally:
-        pipeline.round_against = original
+        passes.round_against = original
     assert max(errors(found, sample)) < 1e-11
     assert found.trusted
     assert sum(atom.attempt > 0 for atom in found.atoms) >= 2
@@ -250,8 +251,8 @@ def test_rows_that_stay_dependent_are_completed_and_reported(monkeypatch):
     sample = draw(n=5, p=600)
     white = precondition(sample.observations)
     target = np.linalg.inv(white.matrix @ sample.dictionary)[0]
-    original = pipeline.round_against
-    monkeypatch.setattr(pipeline, "round_against", lambda d, r: original(d, target))
+    original = passes.round_against
+    monkeypatch.setattr(passes, "round_against", lambda d, r: original(d, target))
     found = recover_dictionary(sample.observations, rng=0)
     assert sum(atom.trusted for atom in found.atoms) == 1
     assert np.linalg.cond(found.directions) < 1e3
@@ -333,8 +334,8 @@ def test_a_checkpoint_changes_nothing_and_is_recalled(tmp_path, monkeypatch):
     Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.npz"
     plain = recover_dictionary(Y, rng=2)
     assert same(plain, recover_dictionary(Y, rng=2, checkpoint=path))
-    monkeypatch.setattr(pipeline, "solve_deflated", lambda *_: pytest.fail("was known"))
-    monkeypatch.setattr(pipeline, "round_against", lambda *_: pytest.fail("was known"))
+    monkeypatch.setattr(passes, "solve_deflated", lambda *_: pytest.fail("was known"))
+    monkeypatch.setattr(passes, "round_against", lambda *_: pytest.fail("was known"))
     again = recover_dictionary(Y, rng=2, checkpoint=path)
     assert same(plain, again)
     assert again.atoms[0].rounding.duality_gap == plain.atoms[0].rounding.duality_gap
@@ -376,6 +377,31 @@ def test_a_solver_is_recognised_in_another_process(tmp_path):
     other = replace(riemtr.PracticalTRM(), tolerance=1e-3)
     changed = pipeline._settings(np.ones((1, 1)), 1, other, True, True, None, 0)
     assert changed["solver"] != settings["solver"]
+
+
+def test_an_interrupted_run_continues(tmp_path):
+    """Ctrl-C inside a solve, which the solver survives, ends the run and poisons no record."""
+    Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.npz"
+    solves = []
+
+    class Impatient:
+        def __repr__(self):
+            return "Impatient()"
+
+        def solve(self, problem, start, *, rng):
+            solves.append(problem.manifold.dim)
+
+            def press(_):
+                if len(solves) == 4:
+                    raise KeyboardInterrupt
+
+            return riemtr.PracticalTRM().solve(problem, start, observers=[press])
+
+    with pytest.raises(KeyboardInterrupt):
+        recover_dictionary(Y, rng=2, checkpoint=path, solver=Impatient())
+    found = recover_dictionary(Y, rng=2, checkpoint=path, solver=Impatient())
+    assert solves == [5, 4, 3, 2, 2, 1]
+    assert same(found, recover_dictionary(Y, rng=2, solver=riemtr.PracticalTRM()))
 
 
 CHILD = """

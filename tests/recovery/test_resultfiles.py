@@ -39,7 +39,7 @@ def test_the_report_says_what_was_found(tmp_path, found):
     for row, atom, coefficients in zip(
         report["rows"], found.atoms, found.coefficients, strict=True
     ):
-        assert row["zeros"] == atom.zeros == np.count_nonzero(coefficients == 0)
+        assert row["zeros"] == np.count_nonzero(coefficients == 0)
         assert row["duality_gap"] == atom.rounding.duality_gap <= 1e-9
         assert row["verdict"] == "exactly sparse, certified"
         assert row["solver"]["iterations"] == atom.result.iterations
@@ -67,9 +67,14 @@ def test_the_residual_is_that_of_the_whole(found):
 def test_an_interrupted_write_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "A.npy"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), atomic_file(path) as file:
-        file.write(b"half of the")
-        raise KeyboardInterrupt
+
+    def write():
+        with atomic_file(path) as file:
+            file.write(b"half of the")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
     assert [file.name for file in tmp_path.iterdir()] == ["A.npy"]
     assert path.read_bytes() == b"old"
 

@@ -1,0 +1,203 @@
+"""The passes over the rows: solve and deflate, round, judge, polish, solve again.
+
+Solves come one after the other, each on the complement of the directions found before; roundings
+are independent of each other, each against all of the data. Then rows are judged, and those found
+wanting are polished and, if that fails, solved for again on the complement of the good ones.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from riemtr.recovery.checkpoint import Journal
+from riemtr.recovery.deflation import Deflation
+from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
+from riemtr.recovery.preconditioning import Preconditioned
+from riemtr.recovery.reconstruction import coefficients, normal_form
+from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
+from riemtr.recovery.rounding import Rounding
+from riemtr.recovery.rows import (
+    Inspector,
+    Row,
+    RowSolver,
+    Solve,
+    as_rounding,
+    default_solver,
+    lifted,
+    round_against,
+    solve_deflated,
+    threshold,
+)
+
+_ATTEMPTS = 3  # passes over rows found wanting, each from new starts
+
+
+class Run:
+    """The state of one recovery: the turned data, and what is known so far.
+
+    Parameters
+    ----------
+    white : Preconditioned
+        The data, and the maps to them; ``white.data`` is overwritten if ``owned``.
+    owned : bool
+        Whether it may be.
+    mu : float
+    solver : RowSolver or None
+        None for the default.
+    seed : int
+        What all random starts are drawn from.
+    journal : Journal
+        Where outcomes are kept.
+    watch : callable
+        Called with every :class:`Progress`.
+    begin : float
+        When the recovery began, by ``time.perf_counter``.
+    """
+
+    def __init__(
+        self,
+        white: Preconditioned,
+        owned: bool,
+        mu: float,
+        solver: RowSolver | None,
+        seed: int,
+        journal: Journal,
+        watch: Watcher,
+        begin: float,
+    ):
+        self.white = white
+        self.mu = mu
+        self.seed = seed
+        self.journal = journal
+        self.watch = watch
+        self.begin = begin
+        self.deflation = Deflation(white.data, owned)
+        self.inspector = Inspector(self.deflation)
+        size = math.sqrt(float(np.mean(self.inspector.lengths**2)) / white.rank)
+        self.solver = default_solver(size) if solver is None else solver
+
+    def recover(self, rounding: bool, pool: ThreadPoolExecutor) -> list[Row]:
+        """Return r rows: a first pass, then the bad ones again until none is or attempts end."""
+        rows = self._fill([], 0, rounding, pool)
+        for attempt in range(1, _ATTEMPTS + 1):
+            if rounding:
+                rows = self._polish(rows, attempt, pool)
+            good = sort_rows(rows).good
+            if len(good) == len(rows):
+                break
+            rows = self._fill([rows[i] for i in good], attempt, rounding, pool)
+        return rows
+
+    def _fill(
+        self, kept: list[Row], attempt: int, rounding: bool, pool: ThreadPoolExecutor
+    ) -> list[Row]:
+        """Complete the rows kept: solve on the complement of their span, then round."""
+        deflation, solves, total = self.deflation, [], self.white.rank - len(kept)
+        if kept:
+            deflation.restart(np.column_stack([row.direction for row in kept]))
+        for number in range(total):
+            solves.append(self.solve_row(attempt))
+            deflation.set_aside(deflation.rotation[:, deflation.found :].T @ solves[-1].direction)
+            self._tick("solve", number + 1, total, attempt)
+        if not rounding:
+            return kept + [self._row(solve, None, attempt) for solve in solves]
+        work = [
+            lambda i=i, solve=solve: self.round_row(solve, attempt, i)
+            for i, solve in enumerate(solves)
+        ]
+        return kept + self._each(pool, work, "round", attempt)
+
+    def solve_row(self, attempt: int) -> Solve:
+        """Solve on the complement of what was set aside."""
+        number = self.deflation.found
+        seed = np.random.SeedSequence(self.seed, spawn_key=(attempt, number))
+        record = self.journal.recall(
+            f"solve/{attempt}/{number}",
+            lambda: solve_deflated(self.deflation.complement, self.mu, self.solver, seed),
+        )
+        return lifted(record, self.deflation)
+
+    def round_row(self, solve: Solve, attempt: int, number: int) -> Row:
+        """Round one solve against all of the data."""
+        rounding = self._round(f"round/{attempt}/{number}", solve.direction)
+        return self._row(solve, rounding, attempt)
+
+    def _round(self, name: str, direction: np.ndarray) -> Rounding:
+        record = self.journal.recall(name, lambda: round_against(self.deflation, direction))
+        return as_rounding(record)
+
+    def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Row:
+        direction = solve.direction if rounding is None else rounding.direction
+        return Row(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
+
+    def _polish(self, rows: list[Row], attempt: int, pool: ThreadPoolExecutor) -> list[Row]:
+        """Round again the rows that are not exact where most are."""
+        sorting = sort_rows(rows)
+        chosen = [i for i in sorting.bad if sorting.model_holds and not rows[i].exact]
+
+        def polished(index: int) -> Row:
+            row = rows[index]
+            assert row.rounding is not None
+            rounding = round_again(
+                row.rounding,
+                lambda number, r: self._round(f"polish/{attempt}/{index}/{number}", r),
+                lambda q: self.inspector.inspect(q)[1],
+            )
+            return self._row(row.solve, rounding, row.attempt)
+
+        work = [lambda index=index: polished(index) for index in chosen]
+        better = self._each(pool, work, "polish", attempt)
+        for index, row in zip(chosen, better, strict=True):
+            rows[index] = row
+        return rows
+
+    def _each(
+        self,
+        pool: ThreadPoolExecutor,
+        work: Sequence[Callable[[], Row]],
+        stage: str,
+        attempt: int,
+    ) -> list[Row]:
+        done = []
+        for future in [pool.submit(each) for each in work]:
+            done.append(future.result())
+            self._tick(stage, len(done), len(work), attempt)
+        return done
+
+    def _tick(self, stage: str, done: int, total: int, attempt: int) -> None:
+        seconds = time.perf_counter() - self.begin
+        self.watch(Progress(stage, done, total, attempt, seconds))
+
+    def report(self, rows: list[Row]) -> Recovery:
+        """Reconstruct dictionary and coefficients, and judge every row."""
+        sorting = sort_rows(rows)
+        directions = np.column_stack(replace_dependent(rows, sorting))
+        gram = self.inspector.gram
+        form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
+        atoms = [atom_of(row, doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
+        atoms = [atoms[i] for i in form.order]
+        X = coefficients(form, self.deflation)
+        for row, atom, scale in zip(X, atoms, form.scales, strict=True):
+            if atom.exact:  # what rounding left of zeros
+                row[np.abs(row) <= threshold(X) * scale * self.inspector.lengths] = 0.0
+        kind = X.dtype
+        return Recovery(
+            dictionary=form.dictionary.astype(kind, copy=False),
+            coefficients=X,
+            directions=form.directions.astype(kind, copy=False),
+            unmixing=form.unmixing.astype(kind, copy=False),
+            atoms=tuple(atoms),
+            condition_number=self.white.condition_number,
+            mu=self.mu,
+            seed=self.seed,
+        )
+
+
+def atom_of(row: Row, reasons: tuple[str, ...] = ()) -> Atom:
+    """Return a row as it is reported."""
+    return Atom(row.solve, row.rounding, row.direction, row.zeros, row.exact, row.attempt, reasons)

@@ -1,0 +1,265 @@
+import json
+import signal
+
+import numpy as np
+import pytest
+import scipy.io
+from PIL import Image
+from typer.testing import CliRunner
+
+from riemtr.cli import recover as module
+from riemtr.cli.app import app
+from riemtr.data import (
+    BernoulliGaussian,
+    Conditioned,
+    align,
+    coefficient_error,
+    dictionary_error,
+    load_image,
+    patches,
+)
+from riemtr.recovery import recover_dictionary
+
+SAMPLE = BernoulliGaussian(n=6, p=800, theta=0.2, dictionary=Conditioned(10.0)).draw(0)
+Y = SAMPLE.observations
+
+
+def recover(*arguments):
+    return CliRunner().invoke(app, ["recover", *map(str, arguments)])
+
+
+def words(outcome):
+    """The output without frames and line breaks."""
+    lines = (line.strip("│╭╮╰╯─ ") for line in outcome.output.splitlines())
+    return " ".join(" ".join(lines).split())
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+@pytest.fixture
+def data(tmp_path):
+    np.save(tmp_path / "Y.npy", Y)
+    return tmp_path / "Y.npy"
+
+
+def test_the_truth_is_recovered_explained_and_saved(data, tmp_path):
+    out = tmp_path / "new" / "found"
+    outcome = recover(data, "--out", out)
+    assert outcome.exit_code == 0, outcome.output
+    assert names(out) == ["A.npy", "X.npy", "report.json", "sparsity.png"]
+    A, X = np.load(out / "A.npy"), np.load(out / "X.npy")
+    assert dictionary_error(A, SAMPLE.dictionary) < 1e-12
+    match = align(A, SAMPLE.dictionary)
+    assert coefficient_error(X, SAMPLE.coefficients, match) < 1e-12
+    assert np.array_equal(X[match.permutation] == 0, SAMPLE.coefficients == 0)
+    report = json.loads((out / "report.json").read_text(), parse_constant=pytest.fail)
+    assert report["trusted"] is True
+    assert report["rows_certified"] == report["rows_exactly_sparse"] == 6
+    assert report["shape"] == [6, 800]
+    assert report["seed"] == 0
+    assert report["mu"] == 1e-2
+    assert report["relative_residual"] < 1e-13
+    assert report["source"] == str(data)
+    text = words(outcome)
+    zeros = f"{np.mean(SAMPLE.coefficients == 0):.0%}"
+    assert f"every row of X is exactly sparse: {zeros} of its entries are zero" in text
+    assert "every row is certified" in text
+    assert "nothing speaks against any row" in text
+    assert text.count("yes") == 12  # certified and trusted, six rows
+    assert (out / "sparsity.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_files_hold_what_the_function_returns(data, tmp_path):
+    outcome = recover(
+        data, "--out", tmp_path / "o", "--mu", 0.02, "--seed", 3, "--rank", 6, "--jobs", 1, "-q"
+    )
+    assert outcome.exit_code == 0
+    found = recover_dictionary(Y, mu=0.02, rng=3, rank=6)
+    assert np.allclose(np.load(tmp_path / "o" / "A.npy"), found.dictionary, atol=1e-12)
+    assert np.allclose(np.load(tmp_path / "o" / "X.npy"), found.coefficients, atol=1e-11)
+    assert len(outcome.output.splitlines()) == 1
+    assert "6 atoms of 6 numbers: 6 rows certified, 6 trusted" in outcome.output
+
+
+def test_the_exact_solver(data, tmp_path):
+    assert recover(data, "--out", tmp_path / "o", "--solver", "exact", "-q").exit_code == 0
+    A = np.load(tmp_path / "o" / "A.npy")
+    assert dictionary_error(A, SAMPLE.dictionary) < 1e-12
+    report = json.loads((tmp_path / "o" / "report.json").read_text())
+    assert "FixedRadius(radius=0.01)" in report["solver"]
+
+
+def test_results_are_replaced_only_by_force(data, tmp_path):
+    out = tmp_path / "o"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    assert recover(data, "--out", out, "-q").exit_code == 0
+    (out / "A.npy").write_text("precious")
+    refused = recover(data, "--out", out)
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    assert len(refused.stderr.splitlines()) == 1
+    assert "--force" in refused.stderr
+    assert (out / "A.npy").read_text() == "precious"
+    assert recover(data, "--out", out, "--force", "-q").exit_code == 0
+    assert dictionary_error(np.load(out / "A.npy"), SAMPLE.dictionary) < 1e-12
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_an_image_gives_patches_around_their_mean_and_a_picture_of_the_atoms(tmp_path):
+    pixels = (255 * load_image("camera")[:128, :128]).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "photo.png")
+    out = tmp_path / "o"
+    outcome = recover(tmp_path / "photo.png", "--patch-size", 3, "--out", out)
+    assert outcome.exit_code == 0, outcome.output
+    expected = ["A.npy", "X.npy", "atoms.png", "mean.npy", "report.json", "sparsity.png"]
+    assert names(out) == expected
+    data = patches(pixels / 255, 3)
+    A, X, mean = (np.load(out / f"{name}.npy") for name in ("A", "X", "mean"))
+    assert np.allclose(A @ X + mean[:, None], data, atol=1e-12)
+    report = json.loads((out / "report.json").read_text())
+    assert report["patch_size"] == 3
+    assert report["centred"] is True
+    # Results without patches and mean leave none of the replaced ones behind.
+    np.save(tmp_path / "Y.npy", Y)
+    assert recover(tmp_path / "Y.npy", "--out", out, "--force").exit_code == 0
+    assert names(out) == ["A.npy", "X.npy", "report.json", "sparsity.png"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".mat"])
+def test_other_formats_with_samples_in_rows(tmp_path, suffix):
+    path = tmp_path / f"data{suffix}"
+    if suffix == ".csv":
+        np.savetxt(path, Y.T, delimiter=",", header="a,b,c,d,e,f", comments="")
+    elif suffix == ".npz":
+        np.savez(path, Z=Y.T, other=np.eye(3))
+    else:
+        scipy.io.savemat(path, {"Z": Y.T, "other": np.eye(3)})
+    choose = [] if suffix == ".csv" else ["--variable", "Z"]
+    assert recover(path, "--transpose", *choose, "--out", tmp_path / "o", "-q").exit_code == 0
+    A = np.load(tmp_path / "o" / "A.npy")
+    assert dictionary_error(A, SAMPLE.dictionary) < 1e-10
+
+
+def test_rank_deficient_data_need_a_rank_and_say_so(tmp_path):
+    path = tmp_path / "Y.npy"
+    np.save(path, np.vstack([Y, Y[:1] + Y[1:2]]))
+    refused = recover(path, "--out", tmp_path / "o")
+    assert refused.exit_code == 2
+    assert "add --rank auto" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert not (tmp_path / "o").exists()
+    assert recover(path, "--out", tmp_path / "o", "--rank", "auto", "-q").exit_code == 0
+    assert np.load(tmp_path / "o" / "A.npy").shape == (7, 6)
+
+
+def test_doubtful_rows_are_named_and_exit_code_1(tmp_path):
+    hard = BernoulliGaussian(n=6, p=30, theta=0.6, dictionary=Conditioned(10.0)).draw(1)
+    np.save(tmp_path / "Y.npy", hard.observations)
+    found = recover_dictionary(hard.observations, rng=0)
+    outcome = recover(tmp_path / "Y.npy", "--out", tmp_path / "o")
+    report = json.loads((tmp_path / "o" / "report.json").read_text())
+    assert outcome.exit_code == (0 if found.trusted else 1)
+    assert report["rows_trusted"] == sum(atom.trusted for atom in found.atoms)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.npy"], "there is no file 'none.npy'"),
+        (["camra"], "must be one of 'astronaut'"),
+        (["Y.npy", "--mu", "-1"], "mu must be a positive finite number"),
+        (["Y.npy", "--rank", "many"], "--rank must be"),
+        (["Y.npy", "--rank", "9"], "rank at least 9"),
+        (["Y.npy", "--seed", "-1"], "--seed must be a nonnegative integer"),
+        (["Y.npy", "--jobs", "0"], "--jobs must be"),
+        (["Y.npy", "--patch-size", "4"], "--patch-size must be"),
+        (["Y.npy", "--variable", "Z"], "--variable is for .npz and .mat"),
+        (["Y.npy", "--transpose"], "add --transpose"),
+        (["camera", "--transpose"], "--transpose is for files of matrices"),
+        (["nan.npy"], "finite"),
+        (["complex.npy"], "must be real"),
+        (["Y.npy", "--checkpoint", "other.npz"], "was left as it is"),
+        (["Y.npy", "--out", "Y.npy"], "is a file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    np.save("Y.npy", Y)
+    np.save("nan.npy", np.where(Y > 3, np.nan, Y))
+    np.save("complex.npy", Y + 1j)
+    np.savez("other.npz", Y=Y)
+    before = names(tmp_path)
+    out = [] if "--out" in arguments else ["--out", "new"]
+    outcome = recover(*arguments, *out)
+    assert outcome.exit_code == 2, outcome.output
+    assert outcome.stderr.startswith("error: ")
+    assert message in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert names(tmp_path) == before
+
+
+def interrupt_after(monkeypatch, count):
+    """Press Ctrl-C while a recovery works on its row number ``count``."""
+
+    def interrupted(*arguments, progress, **options):
+        def watch(event):
+            if event.stage == "solve" and event.done == count:
+                signal.raise_signal(signal.SIGINT)
+            progress(event)
+
+        return recover_dictionary(*arguments, progress=watch, **options)
+
+    monkeypatch.setattr(module, "recover_dictionary", interrupted)
+
+
+def test_an_interrupted_run_continues_with_the_same_command(data, tmp_path, monkeypatch):
+    assert recover(data, "--out", tmp_path / "whole", "-q").exit_code == 0
+    interrupt_after(monkeypatch, 3)
+    outcome = recover(data, "--out", tmp_path / "o")
+    assert outcome.exit_code == 130
+    assert "repeat the command" in outcome.stderr
+    assert names(tmp_path / "o") == ["checkpoint.npz"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.undo()
+    outcome = recover(data, "--out", tmp_path / "o")
+    assert outcome.exit_code == 0
+    assert "continuing where the last run stopped" in outcome.output
+    for name in ("A.npy", "X.npy"):
+        assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert "checkpoint.npz" not in names(tmp_path / "o")
+
+
+def test_an_interrupted_run_with_other_settings_is_kept_unless_forced(data, tmp_path, monkeypatch):
+    interrupt_after(monkeypatch, 2)
+    assert recover(data, "--out", tmp_path / "o", "-q").exit_code == 130
+    monkeypatch.undo()
+    outcome = recover(data, "--out", tmp_path / "o", "--mu", 0.05)
+    assert outcome.exit_code == 2
+    assert "add --force to start over" in outcome.stderr
+    assert names(tmp_path / "o") == ["checkpoint.npz"]
+    assert recover(data, "--out", tmp_path / "o", "--mu", 0.05, "--force", "-q").exit_code == 0
+    assert json.loads((tmp_path / "o" / "report.json").read_text())["mu"] == 0.05
+
+
+def test_a_checkpoint_asked_for_is_kept(data, tmp_path):
+    path = tmp_path / "run.npz"
+    assert recover(data, "--out", tmp_path / "o", "--checkpoint", path, "-q").exit_code == 0
+    assert path.exists()
+    again = recover(data, "--out", tmp_path / "p", "--checkpoint", path, "-q")
+    assert again.exit_code == 0
+    for name in ("A.npy", "X.npy"):
+        assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "p" / name).read_bytes()
+
+
+def test_without_matplotlib_there_are_results_and_a_hint(data, tmp_path, monkeypatch):
+    def missing(name, extra):
+        raise module.MissingExtraError(f"this feature needs {name!r}; riemtr[{extra}]")
+
+    monkeypatch.setattr(module, "require", missing)
+    outcome = recover(data, "--out", tmp_path / "o")
+    assert outcome.exit_code == 0
+    assert "no figures: this feature needs 'matplotlib'; riemtr[plot]" in words(outcome)
+    assert names(tmp_path / "o") == ["A.npy", "X.npy", "report.json"]
