@@ -170,13 +170,19 @@ def explain_proof(found: Recovery) -> str:
 def explain_trust(found: Recovery) -> str:
     """Say which rows to trust, and what to do about the others."""
     doubtful = [str(number) for number, atom in enumerate(found.atoms) if atom.doubts]
-    if not doubtful:
-        return "nothing speaks against any row"
-    which = f"row {doubtful[0]}" if len(doubtful) == 1 else f"rows {', '.join(doubtful)}"
-    return (
-        f"do not rely on {which}; the remarks say why. More samples help most; else try another "
-        f"--seed, another --mu, or fewer atoms with --rank"
-    )
+    if doubtful:
+        which = f"row {doubtful[0]}" if len(doubtful) == 1 else f"rows {', '.join(doubtful)}"
+        return (
+            f"do not rely on {which} of X, nor on digits of A, which a wrong row disturbs; the "
+            f"remarks say why. More samples help most; else try another --seed or --mu, or fewer "
+            f"atoms with --rank"
+        )
+    if not any(atom.exact for atom in found.atoms):
+        return (
+            "nothing speaks against any row; without exact zeros, only the same answer from "
+            "another --seed speaks for them"
+        )
+    return "nothing speaks against any row"
 
 
 def explain_effort(found: Recovery) -> str:

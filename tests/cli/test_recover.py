@@ -156,13 +156,36 @@ def test_rank_deficient_data_need_a_rank_and_say_so(tmp_path):
 
 
 def test_doubtful_rows_are_named_and_exit_code_1(tmp_path):
-    hard = BernoulliGaussian(n=6, p=30, theta=0.6, dictionary=Conditioned(10.0)).draw(1)
-    np.save(tmp_path / "Y.npy", hard.observations)
-    found = recover_dictionary(hard.observations, rng=0)
+    dense = SAMPLE.coefficients.copy()
+    dense[3] = np.random.default_rng(0).standard_normal(dense.shape[1])
+    np.save(tmp_path / "Y.npy", SAMPLE.dictionary @ dense)
     outcome = recover(tmp_path / "Y.npy", "--out", tmp_path / "o")
+    assert outcome.exit_code == 1
     report = json.loads((tmp_path / "o" / "report.json").read_text())
-    assert outcome.exit_code == (0 if found.trusted else 1)
-    assert report["rows_trusted"] == sum(atom.trusted for atom in found.atoms)
+    assert report["trusted"] is False
+    assert report["rows_trusted"] == report["rows_exactly_sparse"] == 5
+    (doubtful,) = [row for row in report["rows"] if not row["trusted"]]
+    assert "not exactly sparse, though most rows are" in doubtful["doubts"][0]
+    text = words(outcome)
+    assert f"do not rely on row {doubtful['row']} of X" in text
+    assert "not exactly sparse, though most rows are" in text
+    assert "5 of 6 rows are exactly sparse" in text
+    # The others are right all the same.
+    X = np.load(tmp_path / "o" / "X.npy")
+    cosines = np.abs(X @ dense.T) / np.outer(
+        np.linalg.norm(X, axis=1), np.linalg.norm(dense, axis=1)
+    )
+    trusted = [row["row"] for row in report["rows"] if row["trusted"]]
+    assert np.allclose(cosines[trusted].max(axis=1), 1.0, atol=1e-12)
+
+
+def test_without_exact_zeros_the_words_are_modest(tmp_path):
+    noise = 1e-3 * np.random.default_rng(0).standard_normal(Y.shape)
+    np.save(tmp_path / "Y.npy", Y + noise)
+    outcome = recover(tmp_path / "Y.npy", "--out", tmp_path / "o")
+    assert outcome.exit_code == 0
+    assert "no row is exactly sparse, as usual for real data" in words(outcome)
+    assert "another --seed" in words(outcome)
 
 
 @pytest.mark.parametrize(
