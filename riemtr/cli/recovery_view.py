@@ -149,7 +149,7 @@ def explain_sparsity(found: Recovery, data: np.ndarray) -> str:
     before, after = concentration(data), concentration(X)
     if exact == len(found.atoms):
         return f"every row of X is exactly sparse: {np.mean(X == 0):.0%} of its entries are zero"
-    some = f"{exact} of {len(found.atoms)} rows are exactly sparse, the others nearly"
+    some = f"{exact} of {len(found.atoms)} rows are exactly sparse, the others not"
     none = "no row is exactly sparse, as usual for real data, but nearly"
     return (
         f"{some if exact else none}: {after:.0%} of the entries of X hold 90% of its sum of "
