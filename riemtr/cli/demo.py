@@ -13,13 +13,14 @@ from rich.console import Console
 
 from riemtr import data as models
 from riemtr.cli.console import console, refusing
-from riemtr.cli.recover import INTERRUPTED, one_blas_thread
+from riemtr.cli.recover import INTERRUPTED
 from riemtr.cli.recovery_view import ProgressBars
 from riemtr.errors import require
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery import figures as draw
 from riemtr.recovery.landscape import draw_landscape, escape_saddles
 from riemtr.recovery.resultfiles import save_figure
+from riemtr.recovery.threads import blas_threads_for
 
 FOLDER = Path("riemtr-demo")
 _PHOTOGRAPH = "camera"
@@ -49,6 +50,12 @@ def demo(
     """Recover a hidden dictionary exactly, then learn one from a photograph.
 
     Takes some ten seconds, downloads nothing, and leaves four figures.
+
+    Examples:
+
+    - `riemtr demo` puts the figures into a folder of their own
+
+    - `riemtr demo --out figures` puts them where you say
     """
     begin = time.perf_counter()
     with refusing(ImportError, OSError):
@@ -57,7 +64,7 @@ def demo(
         folder = _folder(out, force)
     screen = console()
     try:
-        with one_blas_thread():
+        with blas_threads_for(entries=0):
             _hidden_dictionary(screen)
             data, learned = _photograph(screen)
             _figures(screen, folder, data, learned)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -251,7 +251,7 @@ def _run(
     if resumed and not quiet:
         screen.print("continuing where the last run stopped")
     try:
-        with one_blas_thread(), bars.shown():
+        with bars.shown():
             return recover_dictionary(Y, mu, seed, progress=bars, **options)
     except ValueError as error:
         if not (start_over and resumed and "belongs to a different run" in str(error)):
@@ -282,17 +282,6 @@ def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile, screen: Con
     else:
         (out / "atoms.png").unlink(missing_ok=True)  # of results that were replaced
     return drawn
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread: rows run at once already, and its threads wait by spinning."""
-    try:
-        limits = require("threadpoolctl", extra="parallel").threadpool_limits(1)
-    except MissingExtraError:
-        limits = nullcontext()
-    with limits:
-        yield
 
 
 @contextmanager

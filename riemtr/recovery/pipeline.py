@@ -20,6 +20,7 @@ from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
 from riemtr.recovery.rows import RowSolver
+from riemtr.recovery.threads import blas_threads_for
 
 
 def recover_dictionary(
@@ -85,15 +86,16 @@ def recover_dictionary(
     seed = _seed(rng, checkpoint)
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
-    white = _prepare(data, precondition, rank)
-    run = Run(white, precondition, float(mu), solver, seed, journal, watcher(progress), begin)
-    pool = ThreadPoolExecutor(jobs)
-    try:
-        rows = run.recover(rounding, pool)
-    finally:
-        pool.shutdown(cancel_futures=True)
-        journal.close()
-    found = run.report(rows)
+    with blas_threads_for(data.size):
+        white = _prepare(data, precondition, rank)
+        run = Run(white, precondition, float(mu), solver, seed, journal, watcher(progress), begin)
+        pool = ThreadPoolExecutor(jobs)
+        try:
+            rows = run.recover(rounding, pool)
+        finally:
+            pool.shutdown(cancel_futures=True)
+            journal.close()
+        found = run.report(rows)
     return replace(found, seconds=time.perf_counter() - begin)
 
 
@@ -121,9 +123,11 @@ def recover_row(
     begin = time.perf_counter()
     data = check_data(Y)
     _check(mu, solver)
-    white, watch = _prepare(data, precondition, rank), watcher(False)
-    run = Run(white, precondition, float(mu), solver, _seed(rng, None), Journal(), watch, begin)
-    return atom_of(run.round_row(run.solve_row(0), 0, 0))
+    with blas_threads_for(data.size):
+        white, watch = _prepare(data, precondition, rank), watcher(False)
+        seed = _seed(rng, None)
+        run = Run(white, precondition, float(mu), solver, seed, Journal(), watch, begin)
+        return atom_of(run.round_row(run.solve_row(0), 0, 0))
 
 
 def _check(mu: float, solver: RowSolver | None) -> None:
