@@ -3,7 +3,7 @@
 The 8 x 8 patches of scikit-image's ``camera``: n = 64, p = 4096, mu = 1e-2, 64 solves and 64
 certified roundings; and once more at the paper's scale, whose mu = 1e-2 is for whitened data with
 entries of order 1/sqrt(p). Beside it: the same pipeline built from pymanopt's TrustRegions and
-SciPy's HiGHS (same deflation, tolerance and starts, those of seed 0; once, it takes minutes), and two
+SciPy's HiGHS (same deflation, tolerance and starts of seed 0; run once, for minutes), and two
 methods for independent components on the whitened data, Picard-O and scikit-learn's FastICA, which
 certify nothing. Every repeat has another seed.
 

@@ -5,6 +5,8 @@ from riemtr.manifolds.basis import (
     GramSchmidtBasis,
     HouseholderBasis,
     TangentBasis,
+    as_real,
+    has_euclidean_metric,
     tangent_basis,
 )
 from riemtr.manifolds.protocol import (
@@ -31,8 +33,10 @@ __all__ = [
     "Manifold",
     "Sphere",
     "TangentBasis",
+    "as_real",
     "converts_hessians",
     "exponential",
+    "has_euclidean_metric",
     "has_exponential",
     "inner",
     "random_point",

@@ -11,12 +11,15 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
+from pymanopt.manifolds.manifold import RiemannianSubmanifold
 from scipy.linalg import qr
 
 from riemtr.manifolds.protocol import inner, random_tangent
 
 # A vector whose remainder is this small lies in the span of the others.
 _DEPENDENT = 1e-8
+# Of the random tangent vectors: no seed that a user would draw their own points from.
+_SEED = 0x7A6E7
 
 
 class TangentBasis(Protocol):
@@ -93,7 +96,7 @@ class ArrayBasis:
 
     def __init__(self, spanning: list[np.ndarray]):
         self._like = spanning[0]
-        stacked = np.array([_as_real(vector) for vector in spanning]).T
+        stacked = np.array([as_real(vector) for vector in spanning]).T
         columns, triangle, _ = qr(stacked, mode="economic", pivoting=True)
         sizes = np.abs(np.diag(triangle))
         self._columns = columns[:, sizes > _DEPENDENT * sizes[0]]
@@ -101,7 +104,7 @@ class ArrayBasis:
 
     def coordinates(self, vector: np.ndarray) -> np.ndarray:
         """Inner products with the basis vectors."""
-        return self._columns.T @ _as_real(vector)
+        return self._columns.T @ as_real(vector)
 
     def vector(self, coordinates: np.ndarray) -> np.ndarray:
         """Linear combination of the basis vectors."""
@@ -109,8 +112,11 @@ class ArrayBasis:
         return flat.view(self._like.dtype).reshape(self._like.shape)
 
 
-def _as_real(vector: np.ndarray) -> np.ndarray:
-    # A complex array as twice as many real numbers: the real inner product stays what it is.
+def as_real(vector: np.ndarray) -> np.ndarray:
+    """Flatten an array; a complex one into twice as many real numbers.
+
+    The real inner product stays what it is.
+    """
     flat = np.ascontiguousarray(vector).ravel()
     return flat.view(flat.real.dtype)
 
@@ -168,21 +174,27 @@ def tangent_basis(manifold: Any, point: Any) -> TangentBasis:
     """
     if hasattr(manifold, "tangent_basis"):
         return manifold.tangent_basis(point)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(_SEED)
     spanning = [random_tangent(manifold, point, rng) for _ in range(manifold.dim)]
-    if _euclidean(manifold, point, spanning):
+    if has_euclidean_metric(manifold, point):
         return ArrayBasis(spanning)
     return GramSchmidtBasis(manifold, point, spanning)
 
 
-def _euclidean(manifold: Any, point: Any, vectors: list[Any]) -> bool:
-    """Whether the metric is the Euclidean one, judged on a few random pairs of tangent vectors."""
+def has_euclidean_metric(manifold: Any, point: Any) -> bool:
+    """Whether tangent vectors are arrays in the Euclidean metric.
+
+    Judged on a few random pairs, where another metric agrees with probability zero.
+    """
+    if isinstance(manifold, RiemannianSubmanifold) and hasattr(manifold, "tangent_basis"):
+        return True  # riemtr's sphere
+    rng = np.random.default_rng(_SEED + 1)
+    vectors = [random_tangent(manifold, point, rng) for _ in range(min(manifold.dim, 4))]
     if not vectors or not all(isinstance(vector, np.ndarray) for vector in vectors):
         return False
-    pairs = itertools.combinations_with_replacement(vectors[:4], 2)
     return all(
         math.isclose(
             inner(manifold, point, a, b), float(np.vdot(a, b).real), rel_tol=1e-9, abs_tol=1e-12
         )
-        for a, b in pairs
+        for a, b in itertools.combinations_with_replacement(vectors, 2)
     )

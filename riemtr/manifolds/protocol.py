@@ -111,6 +111,9 @@ def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
         # pymanopt's projection doubles the gauge part of a vector instead of removing it.
         rows = vector - point * (point * vector).sum(axis=1, keepdims=True)
         return 2.0 * rows - manifold.projection(point, rows)
+    if isinstance(manifold, SpecialHermitianPositiveDefinite):
+        # pymanopt inherits the method from a manifold without the constraint on the determinant.
+        return manifold.projection(point, vector)
     try:
         return manifold.to_tangent_space(point, vector)
     except (AttributeError, NotImplementedError):

@@ -49,6 +49,10 @@ class NotDifferentiableError(ValueError):
     """autograd cannot differentiate the cost."""
 
 
+class UnverifiedError(ValueError):
+    """Whether autograd sees the cost as it is cannot be told at this point."""
+
+
 class AutogradCost:
     """A plain callable with autograd's derivatives.
 

@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.problem.autodiff import AutogradCost, AutogradPoint, NotDifferentiableError
+from riemtr.problem.autodiff import (
+    AutogradCost,
+    AutogradPoint,
+    NotDifferentiableError,
+    UnverifiedError,
+)
 from riemtr.problem.layout import flatten, unflatten
 from riemtr.problem.lazy import lazy
 
@@ -78,6 +83,8 @@ class CallablePoint:
         )
         if not all(np.allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max()) for a, b in pairs):
             raise NotDifferentiableError("autograd's gradient of the cost is not the one given")
+        if not any(np.any(part) for part in flatten(self.gradient, self._owner.layout)):
+            raise UnverifiedError("a zero gradient verifies nothing")
         self._owner.trusts_trace = True
         return traced
 

@@ -6,12 +6,14 @@ of dimension d, the smallest Ritz value :math:`\theta` overestimates :math:`\lam
 * with probability at least :math:`1 - \delta` by at most
   :math:`(\theta_{\max} - \theta)\,\bigl(\ln(1.648\sqrt d/\delta)/(2k-1)\bigr)^2`
   (Kuczyński and Woźniakowski, SIAM J. Matrix Anal. Appl. 13(4), 1992, theorem 4.2);
-* where the Ritz pair has converged, by at most its residual norm, or as much as the eigenvalues
-  of one cluster differ that no residual tells apart;
+* by at most the residual of the Ritz pair over the overlap of the smallest eigenvector with the
+  random start, which is at least :math:`\delta\sqrt{\pi/(2d)}` with probability
+  :math:`1 - \delta`: a small residual alone would prove nothing about *smaller* eigenvalues that
+  the start barely touches;
 * after d steps, by rounding only.
 
-A small residual alone would prove nothing about *smaller* eigenvalues, so it is used only once it
-is negligible beside the tolerance asked for, and claimed for ten times what it is.
+One more product measures the residual of the result itself. What it exceeds the expected by (a
+Hessian by differences that are too coarse, or one that is not symmetric) widens the bounds.
 """
 
 from __future__ import annotations
@@ -24,17 +26,15 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dpotrf
 
-from riemtr.manifolds import Sphere, random_tangent
+from riemtr.manifolds import as_real, has_euclidean_metric, random_tangent
 
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation
 
 # Chance that the probabilistic bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
-# A residual this much smaller than the tolerance counts as convergence of the Ritz pair, and how
-# much farther off a cluster's smallest eigenvalue may be.
-_CONVERGED = 0.02
-_CLUSTER = 10.0
+# Residual of a direction of negative curvature, relative to it, that is good enough to follow.
+_WITNESS = 0.02
 _MAX_STEPS = 2000
 # Of the random start: no seed that a user would draw their own starts from.
 _SEED = 0x1A2C205
@@ -53,12 +53,16 @@ class Curvature:
         rounding]``.
     direction : tangent vector or None
         Unit eigenvector estimate of the smallest eigenvalue; None in dimension 0.
+    doubt : float
+        How far the Hessian's own product along ``direction`` is off, beyond what the method
+        explains: no more than rounding, unless the Hessian is inexact or unsymmetric.
     """
 
     min_eigenvalue: float
     max_eigenvalue: float
     error_bound: float
     direction: Any
+    doubt: float = 0.0
 
     @property
     def lower_bound(self) -> float:
@@ -67,7 +71,7 @@ class Curvature:
 
     def decides(self, tolerance: float) -> bool:
         """Whether it is known on which side of ``-tolerance`` the smallest eigenvalue lies."""
-        return self.lower_bound >= -tolerance or self.min_eigenvalue < -tolerance
+        return self.lower_bound >= -tolerance or self.min_eigenvalue + self.doubt < -tolerance
 
 
 _NOTHING = Curvature(math.inf, -math.inf, 0.0, None)
@@ -79,12 +83,13 @@ def dense_curvature(here: Evaluation) -> Curvature:
     if len(values) == 0:
         return _NOTHING
     largest = float(np.abs(values[[0, -1]]).max())
-    return Curvature(
+    found = Curvature(
         min_eigenvalue=float(values[0]),
         max_eigenvalue=float(values[-1]),
         error_bound=_accuracy(here) * largest * math.sqrt(len(values)),
         direction=here.basis.vector(vectors[:, 0]),
     )
+    return _checked(here, found, expected=0.0)
 
 
 def proves_positive(
@@ -108,7 +113,7 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
     dim = here.manifold.dim
     if dim == 0:
         return _NOTHING
-    basis = (_SphereKrylov if isinstance(here.manifold, Sphere) else _Krylov)(here)
+    basis = (_ArrayKrylov if has_euclidean_metric(here.manifold, here.point) else _Krylov)(here)
     diagonal: list[float] = []
     offdiagonal: list[float] = []
     steps = min(dim, _MAX_STEPS)
@@ -124,10 +129,14 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
         exhausted = step == dim or residual <= negligible
         last = exhausted or step == steps
         # Looking at the Ritz values costs O(step^2): do so at a growing distance.
+        if not math.isfinite(diagonal[-1] + residual):
+            return Curvature(math.nan, math.nan, math.inf, None)
         if last or step % max(1, step // 8) == 0:
             found, settled = _ritz(here, diagonal, offdiagonal, residual, exhausted, tolerance)
             if last or settled:
-                return replace(found, direction=basis.combine(found.direction))
+                expected = residual * abs(float(found.direction[-1]))
+                found = replace(found, direction=basis.combine(found.direction))
+                return _checked(here, found, expected)
         offdiagonal.append(residual)
         vector = remainder / residual
     raise AssertionError("the last step returns")
@@ -154,18 +163,28 @@ def _ritz(
     rounding = _accuracy(here) * max(abs(smallest), abs(largest)) * math.sqrt(len(values))
     bottom, top = residual * np.abs(vectors[-1, [0, -1]])
     probable = rounding
+    overlap = math.sqrt(2.0 * here.manifold.dim / math.pi) / FAILURE_PROBABILITY
     if not exhausted:
         probable += _probable_error(largest - smallest, len(values), here.manifold.dim)
-    bound = probable
-    if bottom <= _CONVERGED * tolerance:
-        bound = min(bound, float(bottom) + rounding)
+    bound = min(probable, overlap * float(bottom) + rounding)
     found = Curvature(smallest, largest, bound, vectors[:, 0])
     if smallest < -tolerance:
         # A witness good enough to follow, and a saddle told from a maximizer.
-        witness = bottom <= _CONVERGED * -smallest
-        told = largest > tolerance or min(probable, float(top) + rounding) + largest <= tolerance
+        witness = bottom <= _WITNESS * -smallest
+        above = min(probable, overlap * float(top) + rounding)
+        told = largest > tolerance or above + largest <= tolerance
         return found, bool(witness and told)
     return found, found.decides(tolerance)
+
+
+def _checked(here: Evaluation, found: Curvature, expected: float) -> Curvature:
+    """Measure the residual of a result; what is not expected of it goes into the bounds."""
+    residual = here.norm(here.hessian(found.direction) - found.min_eigenvalue * found.direction)
+    size = max(abs(found.min_eigenvalue), abs(found.max_eigenvalue))
+    doubt = residual - expected
+    if doubt <= 1e3 * _accuracy(here) * size:
+        return found
+    return replace(found, error_bound=found.error_bound + doubt, doubt=doubt)
 
 
 def _probable_error(spread: float, steps: int, dim: int) -> float:
@@ -212,9 +231,24 @@ class _Krylov:
         return total / self._here.norm(total)
 
 
-class _SphereKrylov(_Krylov):
-    """The same for plain arrays in the Euclidean metric, at the speed of matrix products."""
+class _ArrayKrylov(_Krylov):
+    """The same for arrays in the Euclidean metric, at the speed of matrix products."""
+
+    def __init__(self, here: Evaluation):
+        super().__init__(here)
+        self._rows = np.empty((0, 0))
+
+    def append(self, vector: Any) -> None:
+        count, flat = len(self._vectors), as_real(vector)
+        if count >= len(self._rows):  # room for twice as many
+            rows = np.empty((max(2 * count, 16), flat.size), dtype=flat.dtype)
+            if count:
+                rows[:count] = self._rows[:count]
+            self._rows = rows
+        self._rows[count] = flat
+        super().append(vector)
 
     def _reduce(self, vector: Any) -> Any:
-        known = np.array(self._vectors)
-        return vector - (known @ vector) @ known
+        known, flat = self._rows[: len(self._vectors)], as_real(vector)
+        reduced = flat - (known @ flat) @ known
+        return reduced.view(vector.dtype).reshape(vector.shape)

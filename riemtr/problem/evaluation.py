@@ -18,7 +18,7 @@ from riemtr.manifolds import (
     transport,
 )
 from riemtr.manifolds.sphere import safe_norm
-from riemtr.problem.autodiff import NotDifferentiableError
+from riemtr.problem.autodiff import NotDifferentiableError, UnverifiedError
 from riemtr.problem.counts import Counts
 from riemtr.problem.curvature import (
     Curvature,
@@ -91,12 +91,26 @@ class Evaluation:
     def cost(self) -> float:
         """The cost."""
         self.counts.costs += 1
-        return float(self._local.value)
+        value = self._local.value
+        if isinstance(value, np.ndarray) and value.size == 1:
+            value = value.reshape(())
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"the cost must return one real number; it returned {value!r}"
+            ) from None
 
     @lazy
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
-        return self._in_precision(self._local.gradient)
+        gradient = self._in_precision(self._local.gradient)
+        if isinstance(self.point, np.ndarray) and np.shape(gradient) != self.point.shape:
+            raise ValueError(
+                f"the gradient must have the shape of the point, {self.point.shape}; it has "
+                f"{np.shape(gradient)}"
+            )
+        return gradient
 
     def _in_precision(self, vector: Any) -> Any:
         """Return the vector with the point's floating-point type, so that float32 stays float32."""
@@ -150,6 +164,8 @@ class Evaluation:
             return self._difference(vector)
         try:
             product = self._product(vector, kinds)
+        except UnverifiedError:  # here only: elsewhere it can be told
+            return self._difference(vector)
         except NotDifferentiableError:
             self.problem.use_differences()
             return self._difference(vector)
@@ -267,7 +283,13 @@ class Evaluation:
     @lazy
     def eigh(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
-        return np.linalg.eigh(self.hessian_matrix())
+        matrix = self.hessian_matrix()
+        if not np.all(np.isfinite(matrix)):
+            raise ValueError(
+                "the Hessian has NaN or infinite entries at this point; find out where with "
+                "riemtr.check_hessian(problem, point)"
+            )
+        return np.linalg.eigh(matrix)
 
     @property
     def has_matrix(self) -> bool:

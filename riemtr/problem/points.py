@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.manifolds import Sphere
+from riemtr.manifolds import Sphere, random_point
 
 # A unit vector that went through a text file is still one.
 _UNIT_TOLERANCE = 1e-4
@@ -24,7 +24,7 @@ def check_point(manifold: Any, point: Any, name: str = "start") -> Any:
     array = _finite_floats(point, name)
     if isinstance(manifold, Sphere):
         return _on_sphere(manifold, array, name)
-    return array
+    return _on_manifold(manifold, array, name)
 
 
 def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
@@ -50,6 +50,26 @@ def _finite_floats(point: Any, name: str) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite; it contains NaN or infinite entries")
     return array
+
+
+def _on_manifold(manifold: Any, point: np.ndarray, name: str) -> np.ndarray:
+    expected = random_point(manifold, np.random.default_rng(0)).shape
+    if point.shape != expected:
+        raise ValueError(
+            f"{name} must have shape {expected} to lie on {manifold}; got {point.shape}"
+        )
+    # Retracting the zero vector leaves a point of the manifold where it is.
+    try:
+        with np.errstate(all="ignore"):
+            back = manifold.retraction(point, manifold.zero_vector(point))
+    except (np.linalg.LinAlgError, ValueError):
+        back = np.full_like(point, np.nan)
+    if not np.allclose(back, point, rtol=_UNIT_TOLERANCE, atol=_UNIT_TOLERANCE):
+        raise ValueError(
+            f"{name} does not lie on {manifold}; take a point of manifold.random_point(), or "
+            "manifold.retraction of one"
+        )
+    return point
 
 
 def _on_sphere(sphere: Sphere, point: np.ndarray, name: str) -> np.ndarray:

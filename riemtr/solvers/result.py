@@ -79,6 +79,17 @@ class Result:
         """Whether the point is a second-order point to the solver's tolerances."""
         return self.reason.converged
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what was found and not what it was found with: costs need not pickle."""
+        known = {"history": self.history, "certificate": self.certificate}
+        return {
+            **self.__dict__,
+            **known,
+            "rows": [],
+            "solver": str(self.solver),
+            "evaluation": None,
+        }
+
     def _rows(self) -> list[tuple[str, str]]:
         counts = self.counts
         return [

@@ -30,6 +30,7 @@ from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     GradientNorm,
     MaxIterations,
+    MaxProducts,
     MaxSeconds,
     SecondOrder,
     StoppingCriterion,
@@ -101,6 +102,16 @@ class TrustRegion:
     max_seconds: float = math.inf
 
     def __post_init__(self) -> None:
+        for name, method, example in (
+            ("subproblem", "solve", "riemtr.TruncatedCG()"),
+            ("radius", "initial", "riemtr.FixedRadius(0.1)"),
+            ("acceptance", "judge", "riemtr.RatioTest()"),
+        ):
+            part = getattr(self, name)
+            if isinstance(part, type) or not hasattr(part, method):
+                raise ValueError(
+                    f"{name} must be a part with a method {method}, such as {example}; got {part!r}"
+                )
         default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
         if self.max_iterations < 0:
             raise ValueError(f"max_iterations must be at least 0; got {self.max_iterations!r}")
@@ -144,6 +155,14 @@ class TrustRegion:
         Result
         """
         problem = as_problem(problem)
+        if stop is not None and not isinstance(stop, StoppingCriterion):
+            raise ValueError(
+                "stop must be a StoppingCriterion, such as riemtr.solvers.MaxIterations(10); got "
+                f"{stop!r}. For a condition of your own, pass observers=[riemtr.observers.StopWhen("
+                "condition)]"
+            )
+        if not isinstance(observers, Iterable):
+            raise ValueError(f"observers must be a list of callables; got {observers!r}")
         if start is None:
             start = random_point(problem.manifold, np.random.default_rng(rng))
             dtype = getattr(problem.cost, "dtype", None)  # a float32 cost wants float32 points
@@ -152,16 +171,18 @@ class TrustRegion:
         tolerances = default_tolerances(
             machine_precision(point), self.tolerance, self.curvature_tolerance
         )
-        limits: StoppingCriterion = MaxIterations(self.max_iterations)
+        budget: StoppingCriterion = MaxIterations(self.max_iterations)
         if math.isfinite(self.max_seconds):
-            limits = limits | MaxSeconds(self.max_seconds)
-        if stop is not None:
-            limits = limits | stop
+            budget = budget | MaxSeconds(self.max_seconds)
+        # What the user asks of the cost is not meant for the easier ones on the way.
+        limits = budget if stop is None else budget | stop
+        if isinstance(stop, (MaxIterations, MaxSeconds, MaxProducts)):
+            budget = limits
         run = _Run(self, tolerances, observers)
         goal = SecondOrder(tolerances.gradient, tolerances.curvature)
         try:
             for easier, tolerance in self.warm_up(problem):
-                reason = run.descend(easier, point, GradientNorm(tolerance) | limits)
+                reason = run.descend(easier, point, GradientNorm(tolerance) | budget)
                 if reason.status in _OUT_OF_BUDGET:
                     return run.result(problem, reason)
                 point = run.best.point
@@ -171,6 +192,8 @@ class TrustRegion:
             if run.best is None:
                 raise
             reason = Reason(Status.INTERRUPTED)
+        if reason.converged and not run.best.gradient_norm <= tolerances.gradient:
+            reason = Reason(Status.STOPPED, "second-order point to the tolerances of stop")
         return run.result(problem, reason)
 
 
@@ -239,7 +262,7 @@ class _Run:
             radius = min(solver.radius.update(radius, verdict, step), limit)
             if accepted:
                 here = there
-                if here.cost <= self.best.cost or not math.isfinite(self.best.cost):
+                if _is_better(here, self.best, noise):
                     self.best = here
             elif verdict.accepted:
                 radius *= 0.25
@@ -293,7 +316,8 @@ class _Run:
 
     def _no_progress(self, progress: _Progress, radius: float, smallest: float) -> Reason | None:
         if progress.idle >= _PATIENCE:
-            cycling = not self.solver.radius.adapts
+            limited = self.step is not None and self.step.on_boundary
+            cycling = limited and not self.solver.radius.adapts
             return Reason(
                 Status.CYCLING if cycling else Status.STALLED,
                 f"no progress in {_PATIENCE} iterations",
@@ -321,6 +345,13 @@ class _Run:
             evaluation=best,
             tolerances=self.tolerances,
         )
+
+
+def _is_better(here: Evaluation, best: Evaluation, noise: float) -> bool:
+    """Whether the cost is lower, or the same to rounding and the gradient smaller."""
+    if here.cost < best.cost - noise or not math.isfinite(best.cost):
+        return True
+    return here.cost <= best.cost + noise and here.gradient_norm <= best.gradient_norm
 
 
 class _Progress:

@@ -156,3 +156,72 @@ def test_differences_do_not_report_false_saddles():
     result = riemtr.PracticalTRM().solve(riemtr.problems.build("low-rank", rng=0).problem, rng=0)
     assert result.converged
     assert not result.history["escaped"].any()
+
+
+@pytest.mark.parametrize("curvature", [-1.5e-6, -1e-5, -1e-3])
+def test_flat_directions_do_not_hide_a_saddle(curvature):
+    # Nearly all eigenvalues are zero; one is barely negative, in a random direction.
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        basis, _ = np.linalg.qr(rng.standard_normal((300, 6)))
+        values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, curvature])
+        problem = riemtr.Problem(
+            Euclidean(300),
+            lambda x: 0.0,
+            euclidean_gradient=lambda x: 0.0 * x,
+            euclidean_hessian=lambda x, v, b=basis, d=values: b @ (d * (b.T @ v)),
+        )
+        assert riemtr.certify(problem, np.zeros(300)).verdict != "minimizer"
+
+
+def test_coarse_differences_are_noticed():
+    # The gradient turns within 1e-5, which differences over 6e-6 cannot see.
+    width = 1e-5
+
+    def cost(x):
+        return float(width * np.logaddexp(x[0] / width, -x[0] / width) + x[1] ** 2)
+
+    problem = riemtr.Problem(
+        Euclidean(2),
+        cost,
+        riemannian_gradient=lambda x: np.array([np.tanh(x[0] / width), 2 * x[1]]),
+    )
+    assert riemtr.certify(problem, np.zeros(2)).verdict in ("minimizer", "unresolved")
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_an_unsymmetric_hessian_is_not_certified(dense):
+    matrix = np.diag([1.0, 2.0, 3.0])
+    matrix[0, 2] = 5.0
+    problem = riemtr.Problem(
+        Euclidean(3),
+        lambda x: float(x @ x),
+        euclidean_gradient=lambda x: 2 * x,
+        euclidean_hessian=lambda x, v: matrix @ v,
+    )
+    here = problem.at(np.zeros(3))
+    if dense:
+        here.hessian_matrix()
+    assert here.curvature(1e-6).lower_bound < 0
+
+
+def test_points_off_the_manifold_are_refused():
+    manifold = Stiefel(5, 2)
+    problem = riemtr.Problem(
+        manifold, lambda x: float(np.sum(x)), euclidean_gradient=lambda x: np.ones((5, 2))
+    )
+    for point in (np.zeros((5, 2)), np.ones((5, 2)), np.eye(5)[:, :3]):
+        with pytest.raises(ValueError, match="point"):
+            riemtr.certify(problem, point)
+
+
+def test_a_nan_hessian_leaves_the_verdict_open():
+    problem = riemtr.Problem(
+        Euclidean(3),
+        lambda x: float(x @ x),
+        euclidean_gradient=lambda x: 2 * x,
+        euclidean_hessian=lambda x, v: np.full(3, np.nan),
+    )
+    assert riemtr.certify(problem, np.zeros(3)).verdict == "unresolved"
+    with pytest.raises(ValueError, match="check_hessian"):
+        riemtr.ExactTRM().solve(problem, np.ones(3))

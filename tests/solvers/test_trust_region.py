@@ -413,3 +413,94 @@ def test_any_crossing_of_parts():
                 solver = riemtr.TrustRegion(part, radius, acceptance)
                 result = solver.solve(case.problem, case.start)
                 assert result.cost == pytest.approx(case.truth.cost, abs=1e-10)
+
+
+def test_a_stalled_run_returns_the_point_with_the_smallest_gradient():
+    case = riemtr.problems.build("rayleigh", rng=0, n=30)
+    result = riemtr.PracticalTRM(tolerance=1e-16).solve(case.problem, case.start)
+    assert result.status is Status.STALLED
+    assert result.gradient_norm < 1e-12
+
+
+def test_criteria_on_the_cost_wait_for_the_real_cost():
+    case = riemtr.problems.build("dictionary-learning", rng=0, n=8, p=500)
+    end = riemtr.PracticalTRM().solve(case.problem, rng=0)
+    target = 1.02 * end.cost
+    result = riemtr.PracticalTRM().solve(case.problem, rng=0, stop=CostBelow(target))
+    assert result.cost <= target
+
+
+def test_a_looser_second_order_criterion_is_not_convergence():
+    from riemtr.solvers import SecondOrder
+
+    case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    result = riemtr.PracticalTRM().solve(case.problem, rng=0, stop=SecondOrder(0.5, 10.0))
+    assert result.status is Status.STOPPED
+    assert not result.converged
+
+
+def test_a_fixed_radius_at_the_level_of_rounding_stalls_rather_than_cycles():
+    case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    result = riemtr.ExactTRM(0.3, tolerance=0.0).solve(case.problem, case.start)
+    assert result.status is Status.STALLED
+
+
+def test_results_pickle_whatever_the_cost():
+    import pickle
+
+    result = riemtr.PracticalTRM().solve(
+        riemtr.Problem(riemtr.Sphere(3), lambda x: x[0] ** 2 + 2 * x[1] ** 2), rng=0
+    )
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.point, result.point)
+    np.testing.assert_array_equal(again.history["cost"], result.history["cost"])
+    assert again.certificate.verdict == result.certificate.verdict
+    assert repr(again) == repr(result)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), ()])
+def test_costs_may_return_arrays_of_one_number(shape):
+    problem = riemtr.Problem(
+        Euclidean(2),
+        lambda x: np.reshape(x @ x, shape),
+        euclidean_gradient=lambda x: 2 * x,
+        euclidean_hessian=lambda x, v: 2 * v,
+    )
+    assert riemtr.PracticalTRM().solve(problem, np.ones(2)).cost == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cost", "gradient", "message"),
+    [
+        (lambda x: None, lambda x: x, "one real number"),
+        (lambda x: x, lambda x: x, "one real number"),
+        (lambda x: 1.0, lambda x: 1.0, "shape of the point"),
+        (lambda x: 1.0, lambda x: x[:, None], "shape of the point"),
+    ],
+)
+def test_ill_shaped_values_are_named(cost, gradient, message):
+    problem = riemtr.Problem(Euclidean(2), cost, euclidean_gradient=gradient)
+    with pytest.raises(ValueError, match=message):
+        riemtr.PracticalTRM().solve(problem, np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"radius": 0.1}, "radius"),
+        ({"subproblem": "exact"}, "subproblem"),
+        ({"subproblem": riemtr.TruncatedCG}, "subproblem"),
+        ({"acceptance": None}, "acceptance"),
+    ],
+)
+def test_what_is_no_part_is_named(options, parameter):
+    with pytest.raises(ValueError, match=f"{parameter} must be a part"):
+        riemtr.TrustRegion(**options)
+
+
+def test_what_is_no_criterion_or_observer_is_named():
+    case = riemtr.problems.build("rayleigh", rng=0, n=5)
+    with pytest.raises(ValueError, match="StopWhen"):
+        riemtr.PracticalTRM().solve(case.problem, stop=lambda iteration: True)
+    with pytest.raises(ValueError, match="observers"):
+        riemtr.PracticalTRM().solve(case.problem, observers=print)
