@@ -1,6 +1,6 @@
 """Rounding: riemtr's interior point beside SciPy's HiGHS, on image patches and synthetic data.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/rounding.py [--quick]
+    python -m benchmarks.rounding [--quick]
 
 Both methods solve min |q'Y|_1 s.t. <r, q> = 1 for the same Y and r, one right after the other. The
 time of HiGHS is that of ``scipy.optimize.linprog`` within ``round_direction``, in the form that
@@ -17,13 +17,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import scipy
-from scipy.optimize import linprog, minimize
+from benchmarks.timing import one_blas_thread
 
-from riemtr.errors import require
-from riemtr.recovery import rounding
-from riemtr.recovery.rounding import Rounding, round_direction
+one_blas_thread()
+
+import numpy as np  # noqa: E402
+import scipy  # noqa: E402
+from scipy.optimize import linprog, minimize  # noqa: E402
+
+from riemtr.errors import require  # noqa: E402
+from riemtr.recovery import rounding  # noqa: E402
+from riemtr.recovery.rounding import Rounding, round_direction  # noqa: E402
 
 
 @dataclass(frozen=True)
