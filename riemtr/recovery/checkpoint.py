@@ -134,7 +134,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Record]]:
         f"else, and was left as it is: choose another path"
     )
     try:
-        with np.load(path, allow_pickle=False) as file:
+        loaded = np.load(path, allow_pickle=False)
+        if not hasattr(loaded, "files"):
+            raise foreign
+        with loaded as file:
             scalars = json.loads(bytes(file["json"]))
             if scalars.get("format") != _FORMAT:
                 raise foreign

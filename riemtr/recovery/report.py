@@ -80,6 +80,11 @@ class Recovery:
     Atoms have unit length, the entry of largest magnitude of each is positive, and they are
     ordered by the length of their row of X, longest first.
 
+    Trust is about rows of X. A column of A is right where all rows are: one wrong row of X
+    disturbs every column of A but its own. And a certificate proves that a row is the sparsest
+    near its direction (in the l1 norm), not that the data follow the model: where no row is
+    exactly sparse, as on images, there may be other dictionaries as good.
+
     Attributes
     ----------
     dictionary : ndarray, shape (n, r)

@@ -64,7 +64,7 @@ def test_other_settings_are_an_error_that_lists_them(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", ["text", "pickle", "empty", "npz", "truncated", "directory"])
+@pytest.mark.parametrize("kind", ["text", "pickle", "empty", "npz", "npy", "truncated", "directory"])
 def test_foreign_files_are_never_overwritten(tmp_path, kind):
     path = tmp_path / "mine"
     if kind == "directory":
@@ -72,6 +72,9 @@ def test_foreign_files_are_never_overwritten(tmp_path, kind):
     elif kind == "npz":
         with open(path, "wb") as file:
             np.savez(file, json=np.arange(3))
+    elif kind == "npy":
+        with open(path, "wb") as file:
+            np.save(file, np.arange(3))
     elif kind == "truncated":
         FileJournal(path, SETTINGS).close()
         path.write_bytes(path.read_bytes()[:-40])
