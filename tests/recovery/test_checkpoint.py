@@ -64,7 +64,9 @@ def test_other_settings_are_an_error_that_lists_them(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", ["text", "pickle", "empty", "npz", "npy", "truncated", "directory"])
+@pytest.mark.parametrize(
+    "kind", ["text", "pickle", "empty", "npz", "npy", "truncated", "directory"]
+)
 def test_foreign_files_are_never_overwritten(tmp_path, kind):
     path = tmp_path / "mine"
     if kind == "directory":
