@@ -86,7 +86,7 @@ def dense_curvature(here: Evaluation) -> Curvature:
     found = Curvature(
         min_eigenvalue=float(values[0]),
         max_eigenvalue=float(values[-1]),
-        error_bound=_accuracy(here) * largest * math.sqrt(len(values)),
+        error_bound=_rounding(here, largest, len(values)),
         direction=here.basis.vector(vectors[:, 0]),
     )
     return _checked(here, found, expected=0.0)
@@ -103,8 +103,8 @@ def proves_positive(
     dim = len(shifted)
     if dim == 0:
         return True
-    relative = max(accuracy, _accuracy(here) * math.sqrt(dim))
-    shifted.flat[:: dim + 1] += tolerance - relative * float(np.linalg.norm(shifted))
+    size = float(np.linalg.norm(shifted))
+    shifted.flat[:: dim + 1] += tolerance - max(accuracy * size, _rounding(here, size, dim))
     return dpotrf(shifted, overwrite_a=True)[1] == 0
 
 
@@ -160,7 +160,7 @@ def _ritz(
     """
     values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(offdiagonal))
     smallest, largest = float(values[0]), float(values[-1])
-    rounding = _accuracy(here) * max(abs(smallest), abs(largest)) * math.sqrt(len(values))
+    rounding = _rounding(here, max(abs(smallest), abs(largest)), len(values))
     bottom, top = residual * np.abs(vectors[-1, [0, -1]])
     probable = rounding
     overlap = math.sqrt(2.0 * here.manifold.dim / math.pi) / FAILURE_PROBABILITY
@@ -193,6 +193,11 @@ def _probable_error(spread: float, steps: int, dim: int) -> float:
     root = math.log(1.648 * math.sqrt(dim) / FAILURE_PROBABILITY) / (2 * steps - 1)
     relative = root**2
     return spread * relative / (1.0 - 2.0 * relative) if relative < 0.25 else math.inf
+
+
+def _rounding(here: Evaluation, size: float, terms: int) -> float:
+    """Error of an eigenvalue of a Hessian of the given size."""
+    return _accuracy(here) * max(size, here.conversion_size) * math.sqrt(terms)
 
 
 def _accuracy(here: Evaluation) -> float:

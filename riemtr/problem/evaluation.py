@@ -26,7 +26,7 @@ from riemtr.problem.curvature import (
     lanczos_curvature,
     proves_positive,
 )
-from riemtr.problem.layout import machine_precision
+from riemtr.problem.layout import flatten, machine_precision
 from riemtr.problem.lazy import lazy
 
 if TYPE_CHECKING:
@@ -212,6 +212,17 @@ class Evaluation:
     def precision(self) -> float:
         """Machine epsilon of the point's floating-point type."""
         return machine_precision(self.point)
+
+    @lazy
+    def conversion_size(self) -> float:
+        """Size of what the Riemannian Hessian is the difference of: the Euclidean gradient's.
+
+        Where it is large beside the Hessian, the digits they share are lost.
+        """
+        if self.problem.derivatives.hessian != "euclidean":
+            return 0.0
+        parts = flatten(self._raw_gradient, getattr(self.manifold, "point_layout", 1))
+        return math.sqrt(sum(float(np.vdot(part, part).real) for part in parts))
 
     @lazy
     def basis(self) -> TangentBasis:

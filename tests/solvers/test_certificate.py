@@ -225,3 +225,18 @@ def test_a_nan_hessian_leaves_the_verdict_open():
     assert riemtr.certify(problem, np.zeros(3)).verdict == "unresolved"
     with pytest.raises(ValueError, match="check_hessian"):
         riemtr.ExactTRM().solve(problem, np.ones(3))
+
+
+def test_cancellation_in_the_riemannian_hessian_widens_the_bound():
+    # A large multiple of |x|^2 is constant on the sphere, but its terms drown the rest.
+    matrix = np.diag(np.linspace(1.0, 2.0, 20))
+    for size in (1e8, 1e12):
+        problem = riemtr.Problem(
+            riemtr.Sphere(20),
+            lambda x, s=size: float(s * (x @ x) + 0.5 * x @ matrix @ x),
+            euclidean_gradient=lambda x, s=size: 2 * s * x + matrix @ x,
+            euclidean_hessian=lambda x, v, s=size: 2 * s * v + matrix @ v,
+        )
+        certificate = riemtr.certify(problem, np.eye(20)[0], tolerance=1.0)
+        truth = 1.0 / 19.0
+        assert abs(certificate.min_eigenvalue - truth) <= certificate.error_bound
