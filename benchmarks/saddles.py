@@ -42,8 +42,8 @@ def _with_pymanopt(problem: riemtr.Problem, start: np.ndarray) -> Instance:
     return problem, theirs, start
 
 
-def _log_cosh(rng: np.random.Generator, n: int, mu: float = 0.05) -> riemtr.Problem:
-    """A = I and every signed basis vector equally often: saddles are known exactly."""
+def _log_cosh(n: int, mu: float = 0.05) -> riemtr.Problem:
+    """Y = A = I: every point with entries of equal magnitude on its support is critical."""
     return riemtr.dictionary_problem(np.eye(n), mu)
 
 
@@ -64,7 +64,7 @@ def log_cosh_saddles(count: int) -> Iterator[Instance]:
         support = rng.choice(n, size=int(rng.integers(2, n + 1)), replace=False)
         start = np.zeros(n)
         start[support] = rng.choice([-1.0, 1.0], size=len(support)) / np.sqrt(len(support))
-        yield _with_pymanopt(_log_cosh(rng, n), start)
+        yield _with_pymanopt(_log_cosh(n), start)
 
 
 def random_points(count: int) -> Iterator[Instance]:
@@ -74,7 +74,7 @@ def random_points(count: int) -> Iterator[Instance]:
             case = riemtr.problems.build("rayleigh", rng=rng, n=int(rng.integers(5, 201)))
             yield _with_pymanopt(case.problem, case.start)
         else:
-            problem = _log_cosh(rng, int(rng.integers(5, 41)))
+            problem = _log_cosh(int(rng.integers(5, 41)))
             yield _with_pymanopt(problem, problem.manifold.random_point(rng))
 
 

@@ -24,6 +24,7 @@ from pymanopt.optimizers import TrustRegions  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
 
 import riemtr  # noqa: E402
+from riemtr.problem.lazy import lazy  # noqa: E402
 from riemtr.problems.dictionary_learning import DictionaryCost, DictionaryPoint  # noqa: E402
 
 TOLERANCE = 1e-8
@@ -61,6 +62,7 @@ class ProductCounter:
         self.products = 0
         self.matrices = 0
         self.seconds = 0.0
+        self.inside = False
         self._originals = {}
 
     def __enter__(self) -> ProductCounter:
@@ -80,28 +82,21 @@ class ProductCounter:
         original = vars(DictionaryPoint)[name]
         self._originals[name] = original
         function = getattr(original, "func", original)
-        depth = self
 
         def timed(*arguments: object) -> object:
-            outer, depth.inside = getattr(depth, "inside", False), True
+            outer, self.inside = self.inside, True
             begin = time.perf_counter()
             try:
                 return function(*arguments)
             finally:
-                depth.inside = outer
+                self.inside = outer
                 if not outer:
-                    depth.seconds += time.perf_counter() - begin
-                depth.products += weight
-                depth.matrices += name.endswith("hessian_matrix")
+                    self.seconds += time.perf_counter() - begin
+                self.products += weight
+                self.matrices += name.endswith("hessian_matrix")
 
-        if hasattr(original, "func"):
-            from functools import cached_property
-
-            replacement = cached_property(timed)
-            replacement.__set_name__(DictionaryPoint, name)
-        else:
-            replacement = timed
-        setattr(DictionaryPoint, name, replacement)
+        timed.__name__ = name
+        setattr(DictionaryPoint, name, lazy(timed) if isinstance(original, lazy) else timed)
 
     def __exit__(self, *exception: object) -> None:
         for name, original in self._originals.items():

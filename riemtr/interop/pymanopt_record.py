@@ -10,7 +10,8 @@ from riemtr.interop.pymanopt_problem import Oracles
 from riemtr.problem import Counts, Evaluation, Problem
 from riemtr.solvers import Iteration, Reason, Status, StoppingCriterion
 from riemtr.solvers.iteration import history_row
-from riemtr.solvers.trust_region import Observer, _Stopwatch
+from riemtr.solvers.stopwatch import Stopwatch
+from riemtr.solvers.trust_region import Observer
 
 
 class Stop(Exception):
@@ -35,7 +36,7 @@ class Record:
     ):
         self.problem = problem
         self.counts = counts
-        self.watch = _Stopwatch()
+        self.watch = Stopwatch()
         self.rows: list[tuple[Any, ...]] = []
         self.point: Any = None  # the last iterate
         self._recorded = Counts()  # when it was reached

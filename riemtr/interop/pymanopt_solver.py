@@ -21,7 +21,7 @@ from pymanopt.optimizers.optimizer import Optimizer
 from riemtr.interop.pymanopt_problem import CountedOracles, EvaluationOracles, Oracles, assemble
 from riemtr.interop.pymanopt_record import Record, Stop
 from riemtr.manifolds import random_point
-from riemtr.manifolds.protocol import _global_numpy_randomness
+from riemtr.manifolds.protocol import global_numpy_randomness
 from riemtr.problem import Counts, as_problem
 from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
@@ -152,7 +152,7 @@ class PymanoptSolver:
         if populous:
             manifold, point = _drawing_first(manifold, start), None
         asked = assemble(manifold, record, converted.preconditioner)
-        with _global_numpy_randomness(rng):
+        with global_numpy_randomness(rng):
             reason, found = _run(optimizer, asked, point, record)
         if not record.rows and (stop is not None or observers):
             raise ValueError(

@@ -73,9 +73,11 @@ class Manifold(Protocol):
 
 
 @contextmanager
-def _global_numpy_randomness(rng: np.random.Generator) -> Iterator[None]:
-    # pymanopt's manifolds draw from numpy's global state: seed it from rng, then put it back,
-    # so that a run is reproducible and the caller's own random stream is untouched.
+def global_numpy_randomness(rng: np.random.Generator) -> Iterator[None]:
+    """Seed numpy's global state, which pymanopt draws from, and put it back at the end.
+
+    So a run is reproducible, and the caller's own random stream is untouched.
+    """
     saved = np.random.get_state()  # noqa: NPY002
     np.random.seed(int(rng.integers(2**32)))  # noqa: NPY002
     try:
@@ -92,7 +94,7 @@ def random_point(manifold: Any, rng: np.random.Generator) -> Any:
     """Draw a random point of any manifold from an explicit generator."""
     if _takes_generator(manifold.random_point):
         return manifold.random_point(rng=rng)
-    with _global_numpy_randomness(rng):
+    with global_numpy_randomness(rng):
         return manifold.random_point()
 
 
@@ -100,7 +102,7 @@ def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
     """Draw a random tangent vector at a point of any manifold from an explicit generator."""
     if _takes_generator(manifold.random_tangent_vector):
         return manifold.random_tangent_vector(point, rng=rng)
-    with _global_numpy_randomness(rng):
+    with global_numpy_randomness(rng):
         vector = manifold.random_tangent_vector(point)
     return to_tangent(manifold, point, vector) if isinstance(manifold, Elliptope) else vector
 

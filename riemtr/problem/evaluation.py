@@ -239,7 +239,7 @@ class Evaluation:
     @lazy
     def _matrix(self) -> np.ndarray:
         if not self.offers_matrix:
-            return self._matrix_from_products()
+            return self._symmetric(self.hessian)
         self.counts.hessian_matrices += 1
         return self._riemannian(self._local.hessian_matrix())
 
@@ -259,9 +259,6 @@ class Evaluation:
         embedded = self.manifold.embedding(self.point, vector)
         product = (ambient @ embedded.ravel()).reshape(embedded.shape)
         return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
-
-    def _matrix_from_products(self) -> np.ndarray:
-        return self._symmetric(self.hessian)
 
     def _symmetric(self, product: Any) -> np.ndarray:
         basis = self.basis

@@ -8,9 +8,7 @@ model's prediction; the radius policy draws its conclusion.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -35,6 +33,7 @@ from riemtr.solvers.stopping import (
     SecondOrder,
     StoppingCriterion,
 )
+from riemtr.solvers.stopwatch import Stopwatch
 from riemtr.subproblem import Step, SubproblemSolver, TruncatedCG
 
 Observer = Callable[[Iteration], Any]
@@ -197,25 +196,6 @@ class TrustRegion:
         return run.result(problem, reason)
 
 
-class _Stopwatch:
-    """Wall time that can be paused."""
-
-    def __init__(self) -> None:
-        self._started = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._started
-
-    @contextmanager
-    def paused(self) -> Any:
-        before = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._started += time.perf_counter() - before
-
-
 class _Run:
     """The mutable state of one call of ``solve``."""
 
@@ -224,7 +204,7 @@ class _Run:
         self.tolerances = tolerances
         self.observers = observers
         self.counts = Counts()
-        self.watch = _Stopwatch()
+        self.watch = Stopwatch()
         self.rows: list[tuple[Any, ...]] = []
         self.number = 0
         self.stage = 0
