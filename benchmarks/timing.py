@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -38,12 +37,6 @@ def interleaved(
 
 def settings() -> str:
     """One line that says what the figures were measured with."""
-    import numpy
-    import pymanopt
-    import scipy
+    from riemtr.environment import environment, in_one_line
 
-    return (
-        f"Python {platform.python_version()}, numpy {numpy.__version__}, scipy "
-        f"{scipy.__version__}, pymanopt {pymanopt.__version__}, {os.cpu_count()} cores, BLAS "
-        f"threads: {os.environ.get('OPENBLAS_NUM_THREADS', 'default')}"
-    )
+    return in_one_line(environment())

@@ -16,10 +16,10 @@ from riemtr.cli.console import console, refusing
 from riemtr.cli.recover import INTERRUPTED
 from riemtr.cli.recovery_view import ProgressBars
 from riemtr.errors import require
+from riemtr.files import save_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery import figures as draw
 from riemtr.recovery.landscape import draw_landscape, escape_saddles
-from riemtr.recovery.resultfiles import save_figure
 from riemtr.recovery.threads import blas_threads_for
 
 FOLDER = Path("riemtr-demo")

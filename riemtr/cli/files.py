@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
-import math
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from riemtr.files import json_text, save_figure, save_json, write_atomically
 from riemtr.solvers import Result
 
 
@@ -26,16 +24,6 @@ def check_target(path: Path, suffixes: tuple[str, ...], force: bool) -> None:
         raise FileExistsError(f"{path} exists; choose another name, or add --force to replace it")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def save_result(path: Path, result: Result, about: dict[str, Any]) -> None:
     """Save a result as ``.json`` or ``.npz``, without pickles.
 
@@ -47,15 +35,15 @@ def save_result(path: Path, result: Result, about: dict[str, Any]) -> None:
     if path.suffix.lower() == ".json":
         content = {
             **summary,
-            "point": _plain(result.point),
-            "history": {name: _plain(column) for name, column in result.history.items()},
+            "point": result.point,
+            "history": result.history,
         }
-        write_atomically(path, f"{_json(content)}\n".encode())
+        save_json(path, content)
         return
     arrays = dict(_named_arrays("point", result.point))
     arrays.update({f"history_{name}": column for name, column in result.history.items()})
     archive = io.BytesIO()
-    np.savez_compressed(archive, summary=np.array(_json(summary)), **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(archive, summary=np.array(json_text(summary)), **arrays)  # type: ignore[arg-type]
     write_atomically(path, archive.getvalue())
 
 
@@ -65,9 +53,7 @@ def save_plot(path: Path, result: Result, title: str) -> None:
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     result.plot(figure.subplots()).set_title(title)
-    content = io.BytesIO()
-    figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
-    write_atomically(path, content.getvalue())
+    save_figure(path, figure)
 
 
 def _summary(result: Result) -> dict[str, Any]:
@@ -76,38 +62,20 @@ def _summary(result: Result) -> dict[str, Any]:
         "status": result.status.name.lower(),
         "reason": str(result.reason),
         "converged": result.converged,
-        "cost": _plain(result.cost),
-        "gradient_norm": _plain(result.gradient_norm),
+        "cost": result.cost,
+        "gradient_norm": result.gradient_norm,
         "iterations": result.iterations,
         "seconds": result.seconds,
         "counts": result.counts.as_dict(),
         "certificate": {
             "verdict": certificate.verdict,
             "strict": certificate.strict,
-            "min_eigenvalue": _plain(certificate.min_eigenvalue),
-            "error_bound": _plain(certificate.error_bound),
+            "min_eigenvalue": certificate.min_eigenvalue,
+            "error_bound": certificate.error_bound,
             "tolerance": certificate.tolerance,
             "curvature_tolerance": certificate.curvature_tolerance,
         },
     }
-
-
-def _json(content: dict[str, Any]) -> str:
-    # A third party's problem may have parameters that JSON does not know.
-    return json.dumps(content, indent=1, allow_nan=False, default=str)
-
-
-def _plain(value: Any) -> Any:
-    """Return arrays and numbers as JSON knows them: null for what is not finite."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, complex):
-        return {"real": _plain(value.real), "imag": _plain(value.imag)}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _named_arrays(name: str, point: Any) -> list[tuple[str, np.ndarray]]:

@@ -16,10 +16,11 @@ import riemtr
 from riemtr.cli.console import console, refusing
 from riemtr.cli.recovery_view import ProgressBars, rows_table, summary_line, summary_panel
 from riemtr.errors import MissingExtraError, require
+from riemtr.files import save_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery.checkpoint import stored_settings
 from riemtr.recovery.datafiles import DataFile, read_data
-from riemtr.recovery.resultfiles import OURS, relative_residual, save_figure, save_recovery
+from riemtr.recovery.resultfiles import OURS, relative_residual, save_recovery
 
 INTERRUPTED = 130
 CHECKPOINT = "checkpoint.npz"

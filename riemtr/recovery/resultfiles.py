@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
 import math
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
+from riemtr.files import atomic_file, save_json
 from riemtr.recovery.report import Atom, Recovery
 
 DICTIONARY, COEFFICIENTS, MEAN, REPORT = "A.npy", "X.npy", "mean.npy", "report.json"
@@ -50,19 +47,8 @@ def save_recovery(
     for name, array in arrays.items():
         with atomic_file(folder / name) as file:
             np.save(file, array, allow_pickle=False)
-    with atomic_file(folder / REPORT) as file:
-        text = json.dumps(_plain(report(found, about)), indent=1, allow_nan=False)
-        file.write(f"{text}\n".encode())
+    save_json(folder / REPORT, report(found, about))
     return [folder / name for name in (*arrays, REPORT)]
-
-
-def save_figure(path: Path, figure: Any) -> Path:
-    """Write a matplotlib Figure whole or not at all; return its path."""
-    content = io.BytesIO()
-    figure.savefig(content, format=path.suffix[1:], dpi=150)
-    with atomic_file(path) as file:
-        file.write(content.getvalue())
-    return path
 
 
 def relative_residual(Y: np.ndarray, found: Recovery) -> float:
@@ -125,28 +111,3 @@ def _row(number: int, atom: Atom, row: np.ndarray) -> dict[str, Any]:
             "status": atom.result.status,
         },
     }
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as strict JSON has it: null for what is not finite."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-@contextmanager
-def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes its name only once it is complete."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            yield file
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import riemtr
-from riemtr.cli.files import check_target, save_plot, save_result, write_atomically
+from riemtr.cli.files import check_target, save_plot, save_result
 
 ABOUT = {"problem": "made up", "parameters": {"n": 4}}
 
@@ -54,8 +54,8 @@ def test_points_with_parts_are_saved_part_by_part(tmp_path, name):
 
 
 def test_parameters_unknown_to_json_are_written_as_text(tmp_path):
-    save_result(tmp_path / "run.json", solved("rayleigh", n=3), {"parameters": {"a": 1 + 2j}})
-    assert json.loads((tmp_path / "run.json").read_text())["parameters"] == {"a": "(1+2j)"}
+    save_result(tmp_path / "run.json", solved("rayleigh", n=3), {"parameters": {"a": {1}}})
+    assert json.loads((tmp_path / "run.json").read_text())["parameters"] == {"a": "{1}"}
 
 
 @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
@@ -78,12 +78,3 @@ def test_targets_are_checked_before_the_run(tmp_path):
         check_target(tmp_path / "folder.npz", (".npz",), force=True)
     check_target(tmp_path / "run.npz", (".npz",), force=True)
     check_target(tmp_path / "RUN.NPZ", (".npz",), force=False)
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
-    path = tmp_path / "run.json"
-    path.write_text("old")
-    with pytest.raises(TypeError):
-        write_atomically(path, "text, not bytes")
-    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
-    assert path.read_text() == "old"

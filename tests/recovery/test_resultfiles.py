@@ -2,11 +2,10 @@ import json
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from riemtr.data import BernoulliGaussian, Conditioned
 from riemtr.recovery import recover_dictionary
-from riemtr.recovery.resultfiles import atomic_file, relative_residual, save_figure, save_recovery
+from riemtr.recovery.resultfiles import relative_residual, save_recovery
 
 Y = BernoulliGaussian(n=5, p=400, theta=0.2, dictionary=Conditioned(5.0)).draw(0).observations
 
@@ -62,24 +61,3 @@ def test_the_residual_is_that_of_the_whole(found):
     direct = np.linalg.norm(Y + 1 - found.dictionary @ found.coefficients) / np.linalg.norm(Y + 1)
     assert relative_residual(Y + 1, found) == pytest.approx(direct)
     assert relative_residual(Y, found) < 1e-13
-
-
-def test_an_interrupted_write_leaves_the_old_file_and_no_other(tmp_path):
-    path = tmp_path / "A.npy"
-    path.write_bytes(b"old")
-
-    def write():
-        with atomic_file(path) as file:
-            file.write(b"half of the")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write()
-    assert [file.name for file in tmp_path.iterdir()] == ["A.npy"]
-    assert path.read_bytes() == b"old"
-
-
-def test_figures_are_png_files(tmp_path):
-    figure = Figure()
-    figure.subplots().plot([1, 2])
-    assert save_figure(tmp_path / "a.png", figure).read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,1 @@
+"""Solvers side by side: the same problems, starts, tolerances, counters and clock for all."""

@@ -1,0 +1,150 @@
+"""What a comparison measured: plain records, as Python objects and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from riemtr.files import save_json
+
+FORMAT = "riemtr comparison 1"
+COUNTS = ("costs", "gradients", "hessian_products", "hessian_matrices")
+
+
+@dataclass(frozen=True)
+class Reach:
+    """When a run first reached a tolerance, and what it had asked the cost for by then.
+
+    Attributes
+    ----------
+    tolerance : float
+        The gradient norm to reach.
+    seconds : float
+    counts : dict
+        Oracle calls by name, those of :data:`COUNTS`.
+    """
+
+    tolerance: float
+    seconds: float
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One solver on one problem from one start.
+
+    Attributes
+    ----------
+    problem : str
+        Label of the problem: its name, with parameters where two instances share it.
+    solver : str
+        The solver's name in the comparison.
+    start : int
+        Number of the start; the same number is the same point for every solver.
+    kind : str
+        "random" or "saddle".
+    outcome : str
+        "ended", "failed" (it raised an error) or "timed out".
+    status : str
+        How the solver itself says it ended, in a word or a sentence; the error if it failed.
+    claimed : bool
+        Whether the solver calls itself converged.
+    verdict : str or None
+        Of the certificate of its endpoint; None where there is no endpoint.
+    success : bool or None
+        Whether the endpoint is the known solution, None where it is not known.
+    distance : float or None
+        From the known solution, likewise.
+    cost, gradient_norm, min_eigenvalue, error_bound : float or None
+        At the endpoint, evaluated by riemtr and not by the solver.
+    seconds : float
+        Of the solver alone.
+    iterations : int or None
+    counts : dict
+        Oracle calls of the whole run by name.
+    reached : tuple of Reach
+        Those of the comparison's tolerances that were reached, loosest first.
+    trajectory : dict
+        Equal-length lists "seconds", "oracles" (cost, gradient and Hessian calls together),
+        "cost", "gradient_norm": the run as it went, thinned to at most a few hundred rows.
+    details : dict
+        Whatever else is worth keeping, as JSON knows it.
+    """
+
+    problem: str
+    solver: str
+    start: int
+    kind: str
+    outcome: str
+    status: str
+    claimed: bool
+    verdict: str | None = None
+    success: bool | None = None
+    distance: float | None = None
+    cost: float | None = None
+    gradient_norm: float | None = None
+    min_eigenvalue: float | None = None
+    error_bound: float | None = None
+    seconds: float = 0.0
+    iterations: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    reached: tuple[Reach, ...] = ()
+    trajectory: dict[str, list[float]] = field(default_factory=dict, repr=False)
+    details: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the endpoint is a certified minimizer."""
+        return self.verdict == "minimizer"
+
+    @property
+    def deceived(self) -> bool:
+        """Whether the solver calls itself converged where the certificate shows a way down."""
+        return self.claimed and self.verdict in ("saddle", "maximizer")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All runs of a comparison, with what reproduces them.
+
+    Attributes
+    ----------
+    settings : dict
+        What was asked for: "problems" (name and parameters by label), "solvers" (descriptions by
+        name), "starts", "seed", "tolerances", "max_seconds" and so on; "command" reproduces it.
+    environment : dict
+        See :func:`riemtr.environment.environment`.
+    runs : tuple of Run
+    """
+
+    settings: dict[str, Any]
+    environment: dict[str, Any]
+    runs: tuple[Run, ...] = field(repr=False)
+
+    @property
+    def problems(self) -> list[str]:
+        """Labels of the problems, in order."""
+        return list(dict.fromkeys(run.problem for run in self.runs))
+
+    @property
+    def solvers(self) -> list[str]:
+        """Names of the solvers, in order."""
+        return list(dict.fromkeys(run.solver for run in self.runs))
+
+    def save(self, path: Path) -> Path:
+        """Write everything as JSON; :func:`load` reads it."""
+        return save_json(path, {"format": FORMAT, **asdict(self)})
+
+
+def load(path: Path) -> Comparison:
+    """Read a comparison that was saved."""
+    content = json.loads(path.read_text())
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"path must be a comparison that riemtr saved; {path} is something else")
+    runs = tuple(
+        Run(**{**run, "reached": tuple(Reach(**reach) for reach in run["reached"])})
+        for run in content["runs"]
+    )
+    return Comparison(content["settings"], content["environment"], runs)

@@ -1,0 +1,71 @@
+"""Files that are whole or not there at all, and values as strict JSON has them."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes its name only once it is complete."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: bytes) -> Path:
+    """Write a file whole or not at all; return its path."""
+    with atomic_file(path) as file:
+        file.write(content)
+    return path
+
+
+def save_figure(path: Path, figure: Any) -> Path:
+    """Write a matplotlib Figure whole or not at all, in the format of its suffix."""
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
+    return write_atomically(path, content.getvalue())
+
+
+def save_json(path: Path, content: Any) -> Path:
+    """Write a value as strict JSON, whole or not at all."""
+    return write_atomically(path, f"{json_text(content)}\n".encode())
+
+
+def json_text(content: Any) -> str:
+    """Return a value as strict JSON, its first level indented; text for what JSON cannot know."""
+    return json.dumps(plain(content), indent=1, allow_nan=False, default=str)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: lists for arrays, null for what is not finite.
+
+    Examples
+    --------
+    >>> plain({"a": np.arange(2), "b": (1.5, math.nan), "c": 1j})
+    {'a': [0, 1], 'b': [1.5, None], 'c': {'real': 0.0, 'imag': 1.0}}
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, complex):
+        return {"real": plain(value.real), "imag": plain(value.imag)}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,1 @@
+"""Grids of settings: the same cells whatever runs them, in a store that survives."""

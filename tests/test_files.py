@@ -1,0 +1,47 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from riemtr.files import atomic_file, save_figure, save_json, write_atomically
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text("old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "text, not bytes")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
+    assert path.read_text() == "old"
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "A.npy"
+    path.write_bytes(b"old")
+
+    def write():
+        with atomic_file(path) as file:
+            file.write(b"half of the")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert [file.name for file in tmp_path.iterdir()] == ["A.npy"]
+    assert path.read_bytes() == b"old"
+
+
+def test_figures_are_png_files(tmp_path):
+    figure = Figure()
+    figure.subplots().plot([1, 2])
+    assert save_figure(tmp_path / "a.png", figure).read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_is_strict(tmp_path):
+    path = save_json(
+        tmp_path / "a.json",
+        {"a": np.float32(1.5), "b": [math.inf, np.int64(2)], "c": {"d": np.eye(1)}, "e": tmp_path},
+    )
+    expected = {"a": 1.5, "b": [None, 2], "c": {"d": [[1.0]]}, "e": str(tmp_path)}
+    assert json.loads(path.read_text()) == expected
