@@ -29,34 +29,43 @@ def smoothed_guess(columns: Columns, offset: np.ndarray) -> np.ndarray:
         b.
     """
     step = max(columns.count // (_SAMPLE * (columns.rows + 1)), 1)
-    sample, residual = columns, offset
-    if step > 1:
-        some = np.ascontiguousarray(columns.matrix[:, ::step])
-        sample, residual = Columns(some, columns.scale, columns.basis), offset[::step]
-    first, x = residual, np.zeros(columns.rows)
-    unit = float(np.abs(residual).mean())
+    part = offset[::step]
+    unit = float(np.abs(part).mean())
     if unit == 0.0:
-        return x
+        return np.zeros(columns.rows)
+    basis = np.eye(columns.rows) if columns.basis is None else columns.basis
+    some = columns.scale * columns.matrix[:, ::step]
+    # Single precision is enough for a guess, and twice as fast, unless C is badly conditioned.
+    for dtype in (np.float32, np.float64):
+        x = _descend(some.astype(dtype), basis.astype(dtype), (part / unit).astype(dtype))
+        if x is not None:
+            return unit * x.astype(np.float64)
+    return np.zeros(columns.rows)
+
+
+def _descend(sample: np.ndarray, basis: np.ndarray, residual: np.ndarray) -> np.ndarray | None:
+    """Return the x that the levels lead to with C = basis' sample, None where they lead nowhere."""
+    first, x = residual, np.zeros(basis.shape[1], dtype=sample.dtype)
     for level in _LEVELS:
-        moved = _newton(sample, residual, level * unit)
+        moved = _newton(sample, basis, residual, level)
         if moved is None:
             break
         x, residual = x + moved[0], moved[1]
-    return x if np.abs(residual).sum() < np.abs(first).sum() else np.zeros(columns.rows)
+    return x if np.abs(residual).sum() < np.abs(first).sum() else None
 
 
 def _newton(
-    columns: Columns, residual: np.ndarray, s: float
+    sample: np.ndarray, basis: np.ndarray, residual: np.ndarray, s: float
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return one step of Newton's method with backtracking, and the residual after it."""
-    slope = np.clip(residual / s, -1.0, 1.0)
-    gradient = columns.combine(slope)
-    curvature = columns.gram((np.abs(residual) < s) / s)
-    factor, failed = lapack.dpotrf(curvature)
+    gradient = basis.T @ (sample @ np.clip(residual / s, -1.0, 1.0))
+    small = np.take(sample, np.flatnonzero(np.abs(residual) < s), axis=1)
+    factorize, solve = lapack.get_lapack_funcs(("potrf", "potrs"), (sample,))
+    factor, failed = factorize(basis.T @ (small @ small.T) @ basis)
     if failed:  # too few small residuals to determine a step
         return None
-    dx = -lapack.dpotrs(factor, gradient)[0]
-    change = columns.dot(dx)
+    dx = -s * solve(factor, gradient)[0]
+    change = (basis @ dx) @ sample
     here, decrease = _huber(residual, s), -float(gradient @ dx)
     for halving in range(_HALVINGS):
         share = 0.5**halving

@@ -22,6 +22,7 @@ from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
 from riemtr.recovery.l1_interior_point import Regression
 
+_SMALL_ENTRIES = 10**7  # of another type than float64, converted once and not in every product
 _BALANCED = 128.0  # ratio of row lengths up to which Y is used as it is
 CERTIFIED_GAP = 1e-9  # the largest relative duality gap that counts as proof
 
@@ -70,7 +71,7 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
     ----------
     Y : ndarray, shape (n, p)
         The (whitened) data, columns are samples; read where it lies, never copied whole by
-        ``"interior-point"``.
+        ``"interior-point"`` unless it is small and of another type than float64.
     r : ndarray, shape (n,)
         The direction to round, of any length but zero: a solver's ``result.point``. The nearer to
         the optimum, the faster.
@@ -89,6 +90,8 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
         raise unknown_name("method", method, _METHODS)
     data, largest = _checked_data(Y)
     unit, length = _checked_direction(r, data.shape[0])
+    if data.size <= _SMALL_ENTRIES:
+        data = data.astype(np.float64, copy=False)
     scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
     whole = Columns(data, scale)
     levels = _row_levels(whole)

@@ -181,7 +181,8 @@ class TrustRegion:
         goal = SecondOrder(tolerances.gradient, tolerances.curvature)
         try:
             for easier, tolerance in self.warm_up(problem):
-                reason = run.descend(easier, point, GradientNorm(tolerance) | budget)
+                enough = GradientNorm(max(tolerance, tolerances.gradient))
+                reason = run.descend(easier, point, enough | budget)
                 if reason.status in _OUT_OF_BUDGET:
                     return run.result(problem, reason)
                 point = run.best.point

@@ -31,8 +31,6 @@ from riemtr.subproblem.leftmost import (
 
 _SMALL, _LARGE = 1e-60, 1e60  # beyond these, squares and their products get near the limits
 _EPS = float(np.finfo(float).eps)
-C2 = 0.5
-ERR = 0.0
 
 
 @dataclass(frozen=True, eq=False)
