@@ -1,4 +1,4 @@
-"""L6: the command line; parsing and wiring only."""
+"""L7: the command line; parsing and wiring only."""
 
 from __future__ import annotations
 

@@ -1,1 +1,35 @@
-"""Solvers side by side: the same problems, starts, tolerances, counters and clock for all."""
+"""Solvers side by side: the same problems, starts, tolerances, counters and clock for all.
+
+>>> import riemtr.compare
+>>> found = riemtr.compare.compare(
+...     ("rayleigh", {"n": 10}), ["practical", "pymanopt-cg"], starts=3, saddles=2
+... )
+>>> sum(run.deceived for run in found.runs if run.solver == "pymanopt-cg")
+2
+"""
+
+from riemtr.compare.applicability import DoesNotApply
+from riemtr.compare.entrants import Entrant, entrant, solver_names
+from riemtr.compare.folder import write_folder
+from riemtr.compare.lbfgs import LBFGS
+from riemtr.compare.profiles import Profile, performance_profile
+from riemtr.compare.records import Comparison, Reach, Run, load
+from riemtr.compare.runner import compare
+from riemtr.compare.starts import saddle_starts
+
+__all__ = [
+    "LBFGS",
+    "Comparison",
+    "DoesNotApply",
+    "Entrant",
+    "Profile",
+    "Reach",
+    "Run",
+    "compare",
+    "entrant",
+    "load",
+    "performance_profile",
+    "saddle_starts",
+    "solver_names",
+    "write_folder",
+]

@@ -15,7 +15,10 @@ COUNTS = ("costs", "gradients", "hessian_products", "hessian_matrices")
 
 @dataclass(frozen=True)
 class Reach:
-    """When a run first reached a tolerance, and what it had asked the cost for by then.
+    """When a run reached a tolerance for good, and what it had asked the cost for by then.
+
+    For good: the gradient norm stayed below from there to the end. A run that starts at a saddle
+    point and leaves it has not reached anything there.
 
     Attributes
     ----------
@@ -24,11 +27,15 @@ class Reach:
     seconds : float
     counts : dict
         Oracle calls by name, those of :data:`COUNTS`.
+    oracles : int or None
+        The same in one number: cost, gradient and Hessian calls together, a Hessian matrix
+        as one call per dimension of the manifold. None where nothing was counted.
     """
 
     tolerance: float
     seconds: float
     counts: dict[str, int]
+    oracles: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,8 @@ class Run:
         "cost", "gradient_norm": the run as it went, thinned to at most a few hundred rows.
     details : dict
         Whatever else is worth keeping, as JSON knows it.
+    oracles : int or None
+        Oracle calls of the whole run in one number, see :class:`Reach`.
     """
 
     problem: str
@@ -93,6 +102,7 @@ class Run:
     reached: tuple[Reach, ...] = ()
     trajectory: dict[str, list[float]] = field(default_factory=dict, repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
+    oracles: int | None = None
 
     @property
     def certified(self) -> bool:
@@ -105,7 +115,7 @@ class Run:
         return self.claimed and self.verdict in ("saddle", "maximizer")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """All runs of a comparison, with what reproduces them.
 
@@ -132,6 +142,16 @@ class Comparison:
     def solvers(self) -> list[str]:
         """Names of the solvers, in order."""
         return list(dict.fromkeys(run.solver for run in self.runs))
+
+    def __repr__(self) -> str:
+        from riemtr.compare.table import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from riemtr.compare.table import as_html
+
+        return as_html(self)
 
     def save(self, path: Path) -> Path:
         """Write everything as JSON; :func:`load` reads it."""

@@ -1,0 +1,284 @@
+"""``riemtr compare``: solvers side by side, each endpoint certified."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from riemtr.cli.comparison_view import ProgressBar, comparison_table, summary_line
+from riemtr.cli.console import console, refusing
+from riemtr.cli.parameters import build_problem, parse_parameters
+from riemtr.compare import Comparison, Entrant, entrant, solver_names, write_folder
+from riemtr.compare import compare as compare_solvers
+from riemtr.compare.cases import with_options
+from riemtr.compare.entrants import DEFAULT
+from riemtr.compare.folder import check_folder
+from riemtr.environment import environment
+from riemtr.problems import Case
+
+INTERRUPTED = 130
+RECOVERY = "dictionary-recovery"
+_STARTS = "Where to start"
+_FAIRNESS = "What to ask of each solver"
+_OUTPUT = "What to keep and show"
+# What errors call an argument in Python is an option here.
+_OPTIONS = {
+    "pass force=True to replace it": "add --force to replace it",
+    "curvature_tolerance must": "--curvature-tolerance must",
+    "max_seconds must": "--max-seconds must",
+    "tolerances must": "--tolerances must",
+    "methods must": "--solvers must",
+    ": pass a dict by name": ": give it once",
+    ": pass a dict by label": ": give it once",
+}
+
+
+def compare(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PROBLEM",
+            help="Those that `riemtr problems` lists, with parameters if need be: "
+            f"rayleigh:n=200. Or {RECOVERY}, alone: whole recovery methods.",
+        ),
+    ],
+    solvers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Separated by commas, with options if need be: exact:radius=0.05. "
+            f"{', '.join(solver_names())}, or your own: package.module:attribute. If not given: "
+            f"{', '.join(DEFAULT)}.",
+        ),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            "-p",
+            metavar="NAME=VALUE",
+            help="Set a parameter of all problems; may be given several times.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Source of the random data, the starts, and all else.")
+    ] = 0,
+    starts: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Random starts of each problem: 20 if not given, 5 for {RECOVERY}.",
+            rich_help_panel=_STARTS,
+        ),
+    ] = None,
+    saddles: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Starts at exact saddle points, where the slope is zero but one way leads down: "
+            "5 if not given.",
+            rich_help_panel=_STARTS,
+        ),
+    ] = None,
+    tolerances: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Slopes (gradient norms) to reach, separated by commas: 1e-2,1e-4,1e-6 if not "
+            "given.",
+            rich_help_panel=_FAIRNESS,
+        ),
+    ] = None,
+    curvature_tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Downward curvature that counts as none: 1e-6 if not given.",
+            rich_help_panel=_FAIRNESS,
+        ),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help=f"Time for each run: 10 if not given, 60 for {RECOVERY}.",
+            rich_help_panel=_FAIRNESS,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Run each so often, all solvers in turn, and keep the median time: 1 if not "
+            "given.",
+            rich_help_panel=_FAIRNESS,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where to put tables, figures and a page with everything.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace a comparison that exists.", rich_help_panel=_OUTPUT),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Print only one line, at the end.", rich_help_panel=_OUTPUT
+        ),
+    ] = False,
+) -> None:
+    """Compare solvers: the same problems, starts, tolerances and clock for all.
+
+    Every endpoint is certified, whoever found it, so that a solver that calls a saddle point
+    "converged" shows. A solver that fails, takes too long or does not apply to a problem is
+    recorded as such, and the others go on. Ctrl-C ends early with the runs that are finished.
+
+    The folder gets `comparison.json`, `runs.csv`, `environment.json`, performance profiles,
+    convergence plots, and `page.html`.
+
+    Exit code: 0 if all ran, 2 if what was asked for cannot be done, 130 if interrupted.
+
+    Examples:
+
+    - `riemtr compare rayleigh` compares the usual six solvers
+
+    - `riemtr compare dictionary-learning --solvers exact,practical,pymanopt-tr --out found`
+
+    - `riemtr compare rayleigh:n=200 brockett --starts 50 --saddles 20 --repeats 5`
+
+    - `riemtr compare rayleigh --solvers practical,exact:radius=0.05,mypackage.mymodule:MySolver`
+
+    - `riemtr compare dictionary-recovery --solvers riemtr,picard-o,fastica -p n=30`
+    """
+    given = {
+        "starts": starts,
+        "saddles": saddles,
+        "tolerances": tolerances,
+        "curvature_tolerance": curvature_tolerance,
+        "max_seconds": max_seconds,
+        "repeats": repeats,
+    }
+    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    screen = console()
+    bar = ProgressBar(Console(quiet=True) if quiet else screen)
+    with refusing(ValueError, TypeError, ImportError, OSError), _in_options():
+        if out is not None:
+            check_folder(out, force)
+        settings = parse_parameters(parameter or [])
+        wanted = None if solvers is None else solvers.split(",")
+        if any(name.split(":")[0] == RECOVERY for name in names):
+            found = _compare_recovery(names, wanted, settings, seed, chosen, bar)
+        else:
+            cases = _cases(names, settings, seed)
+            entrants = [_entrant(name) for name in wanted or DEFAULT]
+            if tolerances is not None:
+                chosen["tolerances"] = _numbers(tolerances)
+            with bar.shown():
+                found = compare_solvers(cases, entrants, seed=seed, progress=bar, **chosen)
+    if quiet:
+        print(summary_line(found))
+    else:
+        screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
+        screen.print(comparison_table(found))
+    if out is not None:
+        _save(found, out, force, screen, quiet)
+    raise typer.Exit(INTERRUPTED if found.settings.get("interrupted") else 0)
+
+
+def _cases(names: list[str], shared: dict[str, Any], seed: int) -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+    for text in names:
+        name, *own = text.split(":")
+        parameters = {**shared, **parse_parameters(own)}
+        label = with_options(name, parameters)
+        if label in cases:
+            raise ValueError(f"the problem {label!r} comes twice; give it once")
+        cases[label] = build_problem(name, parameters, seed)
+    return cases
+
+
+def _entrant(text: str) -> Entrant:
+    name, *rest = text.strip().split(":")
+    if rest and "=" not in rest[0]:  # an import path; modules in the working folder count
+        name = f"{name}:{rest.pop(0)}"
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+    return entrant(name, **parse_parameters(rest))
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--tolerances must be numbers separated by commas, such as 1e-2,1e-6; got {text!r}"
+        ) from None
+
+
+def _compare_recovery(
+    names: list[str],
+    methods: list[str] | None,
+    shared: dict[str, Any],
+    seed: int,
+    chosen: dict[str, Any],
+    bar: ProgressBar,
+) -> Comparison:
+    """Compare recovery methods; what is finished when interrupted is kept."""
+    from riemtr.compare.recovery_methods import METHODS, compare_recovery
+
+    if len(names) > 1:
+        raise ValueError(f"{RECOVERY} compares methods, not solvers: give it alone")
+    unused = sorted(set(chosen) - {"starts", "max_seconds"})
+    if unused:
+        raise ValueError(f"{RECOVERY} has no --{unused[0].replace('_', '-')}; leave it out")
+    parameters = {**shared, **parse_parameters(names[0].split(":")[1:])}
+    methods = list(METHODS) if methods is None else [method.strip() for method in methods]
+    try:
+        with bar.shown():
+            return compare_recovery(methods, seed=seed, progress=bar, **chosen, **parameters)
+    except KeyboardInterrupt:
+        if not bar.runs:
+            raise
+        settings = {
+            "problems": {RECOVERY: parameters},
+            "solvers": {method: method for method in methods},
+            "seed": seed,
+            "tolerances": [],
+            "interrupted": True,
+            **chosen,
+        }
+        return Comparison(settings, environment(), tuple(bar.runs))
+
+
+def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: bool) -> None:
+    with refusing(OSError):
+        written = write_folder(found, out, force=force)
+    if quiet:
+        return
+    for sentence in written.left_out:
+        screen.print(sentence, soft_wrap=True, markup=False)
+    saved = ", ".join(path.name for path in written.files)
+    screen.print(f"saved in {out}: {saved}", soft_wrap=True, markup=False)
+
+
+@contextmanager
+def _in_options() -> Iterator[None]:
+    """Say what an error says in terms of the command line."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        text = str(error)
+        for python, option in _OPTIONS.items():
+            text = text.replace(python, option)
+        raise type(error)(text) from error

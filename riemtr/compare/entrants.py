@@ -1,0 +1,232 @@
+"""Solvers by name: riemtr's, pymanopt's, SciPy's, and a user's own by import path.
+
+None of the named ones is limited by a number of iterations, only by the time that all have (and
+pymanopt's population methods by their own budgets: they have no other end).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from pymanopt.optimizers import NelderMead, ParticleSwarm
+from pymanopt.optimizers.optimizer import Optimizer
+
+from riemtr.compare.cases import with_options
+from riemtr.compare.lbfgs import LBFGS
+from riemtr.errors import unknown_name
+from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
+from riemtr.problem import Problem
+from riemtr.solvers import ExactTRM, PracticalTRM
+
+DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
+
+_UNLIMITED = 10**6
+_PYMANOPT = {name: type(solver.optimizer) for name, solver in pymanopt_solvers().items()}
+# The fixed radius of the exact method: within it the costs here are near their quadratic models.
+_RADIUS = 0.3
+# The same for the log-cosh cost, which bends on the scale of mu: in units of mu over the size of
+# the data.
+_LOG_COSH_RADIUS = 0.5
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What a comparison asks of every solver.
+
+    Attributes
+    ----------
+    tolerance : float
+        Gradient norm to reach.
+    curvature_tolerance : float
+        Negative curvature that a minimizer may have.
+    max_seconds : float
+        Time for one run.
+    """
+
+    tolerance: float
+    curvature_tolerance: float
+    max_seconds: float
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A solver that takes part in a comparison.
+
+    Attributes
+    ----------
+    name : str
+        What it is called there.
+    make : callable
+        ``make(problem, demands)`` returns the solver for a problem.
+    spelling : str or None
+        What names it on the command line; None for a solver that was passed as an object.
+    """
+
+    name: str
+    make: Callable[[Problem, Demands], Any] = field(repr=False)
+    spelling: str | None = None
+
+
+def solver_names() -> list[str]:
+    """Return the names of the solvers that come with riemtr, its own first.
+
+    Examples
+    --------
+    >>> solver_names()[:3]
+    ['exact', 'practical', 'lbfgs']
+    """
+    return ["exact", "practical", "lbfgs", *_PYMANOPT]
+
+
+def entrant(name: str, **options: Any) -> Entrant:
+    """Return a solver by its name or import path, with options of its own.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`solver_names`, or ``"package.module:attribute"``: an object with
+        ``solve(problem, start, ...)``, a pymanopt optimizer, or something to call for one. What is
+        called gets the comparison's ``tolerance``, ``curvature_tolerance`` and ``max_seconds``
+        where it has parameters of these names.
+    **options
+        Passed to the solver's constructor: ``entrant("exact", radius=0.05)``. Without a radius,
+        ``exact`` takes 0.3, or half of mu over the size of the data for the log-cosh cost.
+
+    Examples
+    --------
+    >>> entrant("exact", radius=0.05).name
+    'exact:radius=0.05'
+    >>> entrant("pymanopt.optimizers:ConjugateGradient").name
+    'pymanopt.optimizers:ConjugateGradient'
+    """
+    shown = with_options(name, options)
+    if ":" in name:
+        return Entrant(shown, _maker(_imported(name), name, options), shown)
+    if name not in solver_names():
+        close = get_close_matches(name, solver_names(), n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(
+            f"{unknown_name('a solver', name, solver_names())}{hint}; your own is "
+            "'package.module:attribute'"
+        )
+    if name == "exact":
+        _check_options(name, ExactTRM, options)
+        return Entrant(shown, lambda problem, demands: _exact(problem, demands, options), shown)
+    kinds: dict[str, Any] = {"practical": PracticalTRM, "lbfgs": LBFGS, **_PYMANOPT}
+    return Entrant(shown, _maker(kinds[name], name, options), shown)
+
+
+def as_entrants(solvers: Any) -> list[Entrant]:
+    """Return solvers given as names, objects, or a dict of either by name."""
+    if isinstance(solvers, str) or not isinstance(solvers, Iterable):
+        solvers = [solvers]
+    if isinstance(solvers, Mapping):
+        pairs = [(name, _as_entrant(solver)) for name, solver in solvers.items()]
+        found = [Entrant(name, made.make, made.spelling) for name, made in pairs]
+    else:
+        found = [_as_entrant(solver) for solver in solvers]
+    if not found:
+        raise ValueError("solvers must name at least one; see riemtr.compare.solver_names()")
+    names = [one.name for one in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"solvers must have names of their own; {twice!r} comes twice: pass a dict by name"
+        )
+    return found
+
+
+def _as_entrant(solver: Any) -> Entrant:
+    if isinstance(solver, Entrant):
+        return solver
+    if isinstance(solver, str):
+        return entrant(solver)
+    return Entrant(_short_name(solver), _maker(solver, _short_name(solver), {}))
+
+
+def _short_name(solver: Any) -> str:
+    return getattr(solver, "__name__", type(solver).__name__)
+
+
+def _imported(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"cannot import the solver {path!r}: {error}; it must be 'package.module:attribute'"
+        ) from error
+    return found
+
+
+def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, Demands], Any]:
+    """Return what makes a solver of an object or of something to call for one."""
+    if isinstance(kind, Optimizer):
+        kind = PymanoptSolver(kind)
+    if not isinstance(kind, type) and hasattr(kind, "solve"):
+        if options:
+            raise ValueError(f"solver {name!r} is made already; it takes no options")
+        return lambda problem, demands: kind
+    if not callable(kind):
+        raise ValueError(
+            f"solver {name!r} must have a method solve(problem, start), or be something to call "
+            f"that returns such an object; got {type(kind).__name__}"
+        )
+    _check_options(name, kind, options)
+    return lambda problem, demands: _made(kind, name, demands, options)
+
+
+def _made(kind: Any, name: str, demands: Demands, options: dict[str, Any]) -> Any:
+    known = inspect.signature(kind).parameters
+    if isinstance(kind, type) and issubclass(kind, Optimizer):
+        budget = {"max_iterations": _UNLIMITED, "max_cost_evaluations": _UNLIMITED}
+        limits = {
+            "min_gradient_norm": demands.tolerance,
+            "max_time": demands.max_seconds,
+            "verbosity": 0,
+            **({} if issubclass(kind, (NelderMead, ParticleSwarm)) else budget),
+        }
+        return PymanoptSolver(
+            kind(**{**limits, **options}), curvature_tolerance=demands.curvature_tolerance
+        )
+    wishes = {**vars(demands), "max_iterations": _UNLIMITED} if _is_ours(kind) else vars(demands)
+    asked = {key: value for key, value in wishes.items() if key in known}
+    solver = kind(**{**asked, **options})
+    if isinstance(solver, Optimizer):
+        solver = PymanoptSolver(solver)
+    if not hasattr(solver, "solve"):
+        raise ValueError(
+            f"solver {name!r} must return an object with a method solve(problem, start); it "
+            f"returned {type(solver).__name__}"
+        )
+    return solver
+
+
+def _is_ours(kind: Any) -> bool:
+    return kind in (ExactTRM, PracticalTRM, LBFGS)
+
+
+def _exact(problem: Problem, demands: Demands, options: dict[str, Any]) -> Any:
+    cost, radius = problem.cost, _RADIUS
+    if hasattr(cost, "mu") and hasattr(cost, "scale"):
+        radius = min(radius, _LOG_COSH_RADIUS * cost.mu / max(cost.scale, 1e-300))
+    return _made(ExactTRM, "exact", demands, {"radius": radius, **options})
+
+
+def _check_options(name: str, kind: Any, options: dict[str, Any]) -> None:
+    """Refuse options that a solver does not have, before anything runs."""
+    parameters = inspect.signature(kind).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return
+    for option in options:
+        if option not in parameters:
+            raise ValueError(
+                f"solver {name!r} has no option {option!r}; it takes {', '.join(parameters)}"
+            )

@@ -1,0 +1,203 @@
+"""Figures of a comparison; each function returns a matplotlib Figure. Needs the extra ``plot``.
+
+No display is needed and no global state is touched: save a figure with ``figure.savefig(path)``,
+or let a notebook display it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from riemtr.compare.profiles import performance_profile
+from riemtr.compare.records import Comparison, Run
+from riemtr.compare.table import KINDS
+from riemtr.errors import require
+
+# Okabe and Ito's palette, distinct also to the colour-blind; the yellow is too pale for lines.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8c6d31")
+_BAD = "#b00020"
+_STYLES = ("-", "--", "-.", ":")
+_MEASURES = {"seconds": "time", "oracles": "oracle calls"}
+_AXES = {"seconds": "seconds", "oracles": "oracle calls"}
+# Below this a gradient is rounding; zero has no place on a logarithmic axis.
+_FLOOR = 1e-17
+# Starts drawn of each kind: beyond that lines only hide each other.
+_MOST_STARTS = 8
+
+
+def profiles_figure(
+    comparison: Comparison, *, solved: str = "certified", tolerance: float | None = None
+) -> Any:
+    """Draw the performance profiles in time and in oracle calls.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    solved : {"certified", "reached"}
+        What counts as solved: see :func:`~riemtr.compare.performance_profile`.
+    tolerance : float, optional
+        One of the comparison's; the tightest by default.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    measures = [name for name in _MEASURES if name == "seconds" or _counted(comparison)]
+    figure = _new_figure(5.6 * len(measures) + 1.6, 4.4)
+    panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+    profiles = [
+        performance_profile(comparison, name, solved=solved, tolerance=tolerance)
+        for name in measures
+    ]
+    for axes, profile in zip(panels, profiles, strict=True):
+        finite = [r for ratios in profile.ratios.values() for r in ratios[np.isfinite(ratios)]]
+        right = 1.3 * max(finite, default=1.0) + 0.7
+        for name, (colour, style) in _looks(comparison).items():
+            ratios = profile.ratios[name]
+            solved_ones = ratios[np.isfinite(ratios)]
+            shares = np.arange(1, len(solved_ones) + 1) / max(len(ratios), 1)
+            axes.step(
+                np.concatenate([[1.0], solved_ones, [right]]),
+                np.concatenate([[0.0], shares, [shares[-1] if len(shares) else 0.0]]),
+                where="post",
+                color=colour,
+                linestyle=style,
+                linewidth=2.0,
+                label=name,
+            )
+        axes.set_xscale("log")
+        axes.set(xlim=(1.0, right), ylim=(0.0, 1.03))
+        axes.set_xlabel(f"within this factor of the best solver, in {_MEASURES[profile.measure]}")
+        _plain_axes(axes)
+    panels[0].set_ylabel("share of instances solved")
+    goal = "" if profiles[0].tolerance is None else f"gradient norm {profiles[0].tolerance:g}"
+    what = {
+        "certified": f"{goal}{' at a ' if goal else ''}certified minimizer",
+        "reached": f"{goal or 'the end'} wherever that is, saddle points included",
+    }[solved]
+    number = len({(run.problem, run.start) for run in comparison.runs})
+    figure.suptitle(f"Performance profiles, {number} instances; solved: {what}", fontsize=12)
+    _legend_outside(figure, panels[-1])
+    return figure
+
+
+def convergence_figure(comparison: Comparison, problem: str | None = None) -> Any:
+    """Draw the gradient norm against time and oracle calls, from random starts and from saddles.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    problem : str, optional
+        Label of the problem; the first by default.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    label = comparison.problems[0] if problem is None else problem
+    if label not in comparison.problems:
+        raise ValueError(f"problem must be one of {', '.join(comparison.problems)}; got {label!r}")
+    runs = [run for run in comparison.runs if run.problem == label and run.trajectory]
+    kinds = [kind for kind in KINDS if any(run.kind == kind for run in runs)]
+    figure = _new_figure(11.6, 0.8 + 3.3 * max(len(kinds), 1))
+    panels = figure.subplots(max(len(kinds), 1), 2, sharey="row", squeeze=False)
+    for row, kind in zip(panels, kinds, strict=False):
+        numbers = sorted({run.start for run in runs if run.kind == kind})[:_MOST_STARTS]
+        shown = [run for run in runs if run.kind == kind and run.start in numbers]
+        for axes, measure in zip(row, _AXES, strict=True):
+            _draw_runs(axes, comparison, shown, measure)
+        more = "" if len(numbers) == len({r.start for r in runs if r.kind == kind}) else "first "
+        row[0].set_title(f"{more}{len(numbers)} {KINDS[kind]}", loc="left", fontsize=10.5)
+        row[0].set_ylabel("gradient norm")
+    for axes, measure in zip(panels[-1], _AXES, strict=True):
+        axes.set_xlabel(_AXES[measure])
+    figure.suptitle(f"{label}: convergence", fontsize=12)
+    _legend_outside(figure, panels[0][-1], _ending_handles())
+    return figure
+
+
+def _draw_runs(axes: Any, comparison: Comparison, runs: list[Run], measure: str) -> None:
+    least = 1.0 if measure == "oracles" else 1e-4
+    for name, (colour, style) in _looks(comparison).items():
+        label: str | None = name
+        for run in (run for run in runs if run.solver == name):
+            across = np.maximum(np.array(run.trajectory[measure], dtype=float), least)
+            norms = np.array(run.trajectory["gradient_norm"], dtype=float)
+            height = np.maximum(norms, _FLOOR)
+            axes.plot(
+                across,
+                height,
+                color=colour,
+                linestyle=style,
+                linewidth=1.2,
+                alpha=0.75,
+                label=label,
+            )
+            bad = run.verdict in ("saddle", "maximizer")
+            mark = "X" if bad else "o"
+            axes.plot(
+                across[-1],
+                height[-1],
+                mark,
+                color=colour,
+                markersize=9 if bad else 5,
+                markeredgecolor=_BAD if bad else colour,
+                markerfacecolor=colour if bad or run.certified else "white",
+                zorder=4,
+            )
+            label = None
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for tolerance in comparison.settings.get("tolerances", []):
+        axes.axhline(tolerance, color="0.85", linewidth=0.8, zorder=0)
+    _plain_axes(axes)
+
+
+def _ending_handles() -> list[Any]:
+    line = require("matplotlib.lines", extra="plot").Line2D
+    marks = (
+        ("o", "certified minimizer", "0.35", "0.35"),
+        ("X", "saddle point or maximizer", "0.35", _BAD),
+        ("o", "neither, or undecided", "white", "0.35"),
+    )
+    return [
+        line([], [], linestyle="", marker=mark, color=face, markeredgecolor=edge, label=label)
+        for mark, label, face, edge in marks
+    ]
+
+
+def _looks(comparison: Comparison) -> dict[str, tuple[str, str]]:
+    """A colour and a line style for each solver, the same in every figure."""
+    names = comparison.settings.get("solvers", comparison.solvers)
+    return {
+        name: (_COLOURS[number % len(_COLOURS)], _STYLES[number // len(_COLOURS) % len(_STYLES)])
+        for number, name in enumerate(names)
+    }
+
+
+def _counted(comparison: Comparison) -> bool:
+    return any(run.oracles for run in comparison.runs)
+
+
+def _legend_outside(figure: Any, axes: Any, further: list[Any] | None = None) -> None:
+    handles, _ = axes.get_legend_handles_labels()
+    figure.legend(
+        handles=[*handles, *(further or [])],
+        loc="outside right center",
+        frameon=False,
+        fontsize=9.5,
+    )
+
+
+def _plain_axes(axes: Any) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, color="0.93", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _new_figure(width: float, height: float) -> Any:
+    return require("matplotlib.figure", extra="plot").Figure(
+        figsize=(width, height), layout="constrained"
+    )

@@ -1,0 +1,138 @@
+"""A comparison as a folder of files: data, figures and the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from riemtr.compare.records import COUNTS, Comparison, Run
+from riemtr.errors import MissingExtraError
+from riemtr.files import save_figure, save_json, write_atomically
+
+OURS = ("comparison.json", "runs.csv", "environment.json", "profiles.png", "page.html")
+_FIGURES = "convergence-*.png"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written.
+
+    Attributes
+    ----------
+    files : list of Path
+    left_out : list of str
+        What could not be, for lack of a package, in sentences.
+    """
+
+    files: list[Path]
+    left_out: list[str]
+
+
+def check_folder(folder: Path, force: bool = False) -> None:
+    """Refuse a folder that holds a comparison already, or is none."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file; choose a folder")
+    present = [path.name for path in _ours(folder)]
+    if present and not force:
+        raise FileExistsError(
+            f"{folder} holds a comparison already ({', '.join(present)}); choose another folder, "
+            "or pass force=True to replace it"
+        )
+
+
+def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) -> Written:
+    """Write everything there is into a folder, which is made if need be.
+
+    ``comparison.json`` (what :func:`~riemtr.compare.load` reads), ``runs.csv`` (a line per run),
+    ``environment.json``, ``profiles.png``, one ``convergence-*.png`` per problem, and
+    ``page.html``, a page with everything. Figures need the extra ``plot``, the page ``page``; what
+    is missing is left out.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    folder : path-like
+    force : bool
+        Replace a comparison that is there.
+
+    Examples
+    --------
+    >>> import riemtr.compare, tempfile
+    >>> found = riemtr.compare.compare("rayleigh", "practical", starts=1, saddles=0)
+    >>> written = write_folder(found, tempfile.mkdtemp())
+    >>> [path.name for path in written.files][:3]
+    ['comparison.json', 'runs.csv', 'environment.json']
+    """
+    folder = Path(folder)
+    check_folder(folder, force)
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in _ours(folder):
+        stale.unlink()
+    files = [
+        comparison.save(folder / "comparison.json"),
+        write_atomically(folder / "runs.csv", runs_csv(comparison).encode()),
+        save_json(folder / "environment.json", comparison.environment),
+    ]
+    left_out = []
+    for what, write in (("figures", _write_figures), ("page", _write_page)):
+        try:
+            files += write(comparison, folder)
+        except MissingExtraError as error:
+            left_out.append(f"no {what}: {error}")
+    return Written(files, left_out)
+
+
+def _ours(folder: Path) -> list[Path]:
+    named = [folder / name for name in OURS if (folder / name).exists()]
+    return named + sorted(folder.glob(_FIGURES))
+
+
+def _write_figures(comparison: Comparison, folder: Path) -> list[Path]:
+    from riemtr.compare.figures import convergence_figure, profiles_figure
+
+    files = [save_figure(folder / "profiles.png", profiles_figure(comparison))]
+    for problem in comparison.problems:
+        if any(run.trajectory for run in comparison.runs if run.problem == problem):
+            name = re.sub(r"[^A-Za-z0-9=.-]+", "-", problem).strip("-")
+            figure = convergence_figure(comparison, problem)
+            files.append(save_figure(folder / f"convergence-{name}.png", figure))
+    return files
+
+
+def _write_page(comparison: Comparison, folder: Path) -> list[Path]:
+    from riemtr.compare.page import write_page
+
+    write_page(comparison, folder / "page.html")
+    return [folder / "page.html"]
+
+
+def runs_csv(comparison: Comparison) -> str:
+    """Return a table with a line per run, for spreadsheets."""
+    tolerances = comparison.settings.get("tolerances", [])
+    columns = [
+        *("problem", "kind", "start", "solver", "outcome", "claimed", "verdict", "certified"),
+        *("deceived", "success", "distance", "cost", "gradient_norm", "min_eigenvalue"),
+        *("error_bound", "seconds", "iterations", "oracles"),
+    ]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    goals = [f"{what}_to_{goal:g}" for goal in tolerances for what in ("seconds", "oracles")]
+    writer.writerow([*columns, *COUNTS, *goals, "status"])
+    for run in comparison.runs:
+        known = [getattr(run, column) for column in columns]
+        counts = [run.counts.get(name) for name in COUNTS]
+        writer.writerow([*known, *counts, *_reaches(run, tolerances), run.status])
+    return text.getvalue()
+
+
+def _reaches(run: Run, tolerances: list[float]) -> list[Any]:
+    reached = {reach.tolerance: reach for reach in run.reached}
+    return [
+        getattr(reached.get(goal), what, None)
+        for goal in tolerances
+        for what in ("seconds", "oracles")
+    ]

@@ -1,0 +1,248 @@
+"""SciPy's L-BFGS-B on the sphere, as a solver that is counted, timed and certified like the others.
+
+On the sphere f(x / |x|) is a cost without constraints, whose gradient is the Riemannian one over
+|x|. A quasi-Newton method with a line search is then the natural rival of a trust-region method.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymanopt.manifolds
+from scipy.optimize import minimize
+
+from riemtr.compare.applicability import DoesNotApply
+from riemtr.errors import NonFiniteCostError
+from riemtr.manifolds import Sphere, random_point
+from riemtr.problem import Counts, Evaluation, Problem, as_problem
+from riemtr.problem.layout import machine_precision
+from riemtr.problem.points import check_point
+from riemtr.solvers import Iteration, Reason, Result, Status, StoppingCriterion
+from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED, certify_evaluation, default_tolerances
+from riemtr.solvers.iteration import history_row
+from riemtr.solvers.stopping import GradientNorm, MaxSeconds
+from riemtr.solvers.stopwatch import Stopwatch
+from riemtr.solvers.trust_region import Observer
+
+
+@dataclass(frozen=True)
+class LBFGS:
+    """SciPy's L-BFGS-B on f(x / \\|x\\|), for costs on a sphere.
+
+    Cost and gradient come from one evaluation per point. It stops on the Riemannian gradient norm
+    alone; the result's ``converged`` is true only where the certificate says "minimizer", and the
+    status is ``FIRST_ORDER`` elsewhere, as for :class:`~riemtr.interop.pymanopt.PymanoptSolver`.
+
+    Parameters
+    ----------
+    tolerance : float or None
+        Gradient norm to stop at; 1e-6 by default (1e-3 in float32).
+    curvature_tolerance : float or None
+        Negative curvature that a minimizer may have; 1e-6 by default (1e-3 in float32).
+    memory : int
+        How many steps the Hessian is approximated from; SciPy's 10 by default.
+    max_iterations : int
+    max_seconds : float
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    >>> LBFGS().solve(case.problem, rng=0).converged
+    True
+    >>> saddle = case.truth.details["eigenvectors"][:, 5]
+    >>> LBFGS().solve(case.problem, saddle).status
+    Status.FIRST_ORDER
+    """
+
+    tolerance: float | None = None
+    curvature_tolerance: float | None = None
+    memory: int = 10
+    max_iterations: int = 10_000
+    max_seconds: float = math.inf
+
+    def __post_init__(self) -> None:
+        default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
+        if not self.memory >= 1:
+            raise ValueError(f"memory must be at least 1; got {self.memory!r}")
+        if self.max_iterations < 0:
+            raise ValueError(f"max_iterations must be at least 0; got {self.max_iterations!r}")
+        if not self.max_seconds >= 0.0:
+            raise ValueError(f"max_seconds must be at least 0; got {self.max_seconds!r}")
+
+    def solve(
+        self,
+        problem: Any,
+        start: Any = None,
+        *,
+        rng: Any = None,
+        stop: StoppingCriterion | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> Result:
+        """Minimise the cost from a start.
+
+        Parameters
+        ----------
+        problem : Problem or pymanopt.Problem
+            On ``riemtr.Sphere`` or ``pymanopt.manifolds.Sphere``.
+        start : point of the sphere, optional
+            A random one if not given.
+        rng : numpy.random.Generator, int or None
+            Source of the random start.
+        stop : StoppingCriterion, optional
+            A further criterion to stop on.
+        observers : sequence of callables
+            Each gets every :class:`Iteration`, without step and radius; a true return value stops
+            the run.
+
+        Returns
+        -------
+        Result
+        """
+        problem = as_problem(problem)
+        if not isinstance(problem.manifold, (Sphere, pymanopt.manifolds.Sphere)):
+            raise DoesNotApply(
+                f"L-BFGS-B on f(x/|x|) needs a sphere; this problem is on {problem.manifold}"
+            )
+        if start is None:
+            start = random_point(problem.manifold, np.random.default_rng(rng))
+        start = check_point(problem.manifold, start)
+        tolerances = default_tolerances(
+            machine_precision(start), self.tolerance, self.curvature_tolerance
+        )
+        criterion = GradientNorm(tolerances.gradient) | MaxSeconds(self.max_seconds)
+        run = _Run(problem, start, criterion if stop is None else criterion | stop, observers)
+        reason = self._minimize(run)
+        seconds, counts = run.watch.seconds, run.counts.snapshot()
+        if reason.status is Status.FIRST_ORDER:
+            verdict = certify_evaluation(run.here, tolerances).verdict
+            certified = {MINIMIZER: Status.CONVERGED, UNRESOLVED: Status.UNRESOLVED}
+            reason = Reason(
+                certified.get(verdict, reason.status), "the gradient norm is within tolerance"
+            )
+        return Result(
+            point=run.here.point,
+            cost=run.here.cost,
+            gradient_norm=run.here.gradient_norm,
+            iterations=len(run.rows) - 1,
+            seconds=seconds,
+            reason=reason,
+            counts=counts,
+            rows=run.rows,
+            solver=self,
+            evaluation=run.here,
+            tolerances=tolerances,
+        )
+
+    def _minimize(self, run: _Run) -> Reason:
+        """Run L-BFGS-B; return why it ended."""
+        try:
+            run.begin()
+            found = minimize(
+                run.value_and_gradient,
+                run.tried,
+                jac=True,
+                method="L-BFGS-B",
+                callback=run.iterate,
+                options={
+                    "maxcor": self.memory,
+                    "maxiter": self.max_iterations,
+                    "maxfun": 10**9,
+                    # Its own criteria would look at the cost, and at single entries.
+                    "ftol": 0.0,
+                    "gtol": 0.0,
+                },
+            )
+        except _Stop as stopped:
+            return stopped.reason
+        except KeyboardInterrupt:
+            if not run.rows:
+                raise
+            return Reason(Status.INTERRUPTED)
+        if found.nit >= self.max_iterations:
+            return Reason(Status.MAX_ITERATIONS, f"{self.max_iterations} iterations")
+        return Reason(Status.STALLED, str(found.message).lower())
+
+
+class _Stop(Exception):
+    """Unwinds L-BFGS-B when it is to stop."""
+
+    def __init__(self, reason: Reason):
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class _Run:
+    """The mutable state of one call of ``solve``."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        start: np.ndarray,
+        criterion: StoppingCriterion,
+        observers: Sequence[Observer],
+    ):
+        self.problem = problem
+        self.criterion = criterion
+        self.observers = observers
+        self.counts = Counts()
+        self.watch = Stopwatch()
+        self.rows: list[tuple[Any, ...]] = []
+        self._shape, self._dtype = start.shape, start.dtype
+        self.tried = start.astype(float).ravel()  # what `_evaluation` belongs to
+        self.here = self._evaluation = problem.at(start, self.counts)
+
+    def begin(self) -> None:
+        """Record the start, where the run may end already."""
+        here = self.here
+        if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
+            raise NonFiniteCostError(
+                f"the cost at the start is {here.cost} and its gradient norm "
+                f"{here.gradient_norm}: both must be finite; choose another start, or mend the cost"
+            )
+        self._record(here)
+
+    def _at(self, flat: np.ndarray) -> Evaluation:
+        if not np.array_equal(flat, self.tried):
+            point = (flat / np.linalg.norm(flat)).reshape(self._shape).astype(self._dtype)
+            self.tried = flat.copy()
+            self._evaluation = self.problem.at(point, self.counts)
+        return self._evaluation
+
+    def value_and_gradient(self, flat: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(x / \\|x\\|) and its gradient."""
+        here = self._at(flat)
+        gradient = np.asarray(here.gradient, dtype=float).ravel()
+        return here.cost, gradient / np.linalg.norm(flat)
+
+    def iterate(self, flat: np.ndarray) -> None:
+        """Take note of a new iterate."""
+        self.here = self._at(flat)
+        self._record(self.here)
+
+    def _record(self, here: Evaluation) -> None:
+        counts, seconds = self.counts.snapshot(), self.watch.seconds
+        with self.watch.paused():
+            iteration = Iteration(
+                number=len(self.rows),
+                stage=0,
+                here=here,
+                radius=math.nan,
+                step=None,
+                ratio=math.nan,
+                accepted=True,
+                escaped=False,
+                seconds=seconds,
+                counts=counts,
+            )
+            self.rows.append(history_row(iteration))
+            reason = self.criterion.check(iteration)
+            for observer in self.observers:
+                if observer(iteration):
+                    reason = reason or Reason(Status.STOPPED, "by an observer")
+        if reason is not None:
+            raise _Stop(reason)

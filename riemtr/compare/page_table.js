@@ -1,0 +1,92 @@
+"use strict";
+
+// The table: one row per problem, kind of start and solver. Texts go in as text, never as HTML.
+function tableColumns(data) {
+  const share = (number, of = "runs") => ({
+    value: (row) => (row[number] !== null && row[of] ? row[number] / row[of] : null),
+    text: (row) => (row[number] !== null && row[of] ? `${row[number]}/${row[of]}` : "–"),
+  });
+  const figure = (name) => ({
+    value: (row) => (row.runs ? row[name] : null),
+    text: (row) => (row.runs ? short(row[name]) : "–"),
+  });
+  const word = (list, name) => ({ value: (row) => data[list][row[name]].toLowerCase(), text: (row) => data[list][row[name]] });
+  const tightest = data.tolerances.length ? ` to a gradient norm of ${short(data.tolerances.at(-1))}` : "";
+  return [
+    { key: "solver", label: "solver", ...word("solvers", "solver") },
+    { key: "problem", label: "problem", ...word("problems", "problem") },
+    { key: "kind", label: "starts", ...word("kinds", "kind") },
+    { key: "certified", label: "certified", number: true, best: true, ...share("certified"), text: (row) => (row.runs ? share("certified").text(row) : "does not apply") },
+    { key: "deceived", label: "“converged” at a saddle", number: true, ...figure("deceived") },
+    { key: "solved", label: "solved, where the truth is known", number: true, best: true, ...share("solved") },
+    { key: "seconds", label: `median seconds${tightest}`, number: true, ...figure("seconds") },
+    { key: "oracles", label: `median oracle calls${tightest}`, number: true, ...figure("oracles") },
+    { key: "failed", label: "failed", number: true, ...figure("failed") },
+    { key: "timedOut", label: "timed out", number: true, ...figure("timed_out") },
+  ].filter(({ key, value }) => !data.hidden.includes(key) && data.table.some((row) => value(row) !== null));
+}
+
+// A copy in order; what has no value comes last either way.
+function sortedRows(rows, value, direction) {
+  return [...rows].sort((one, other) => {
+    const [a, b] = [value(one), value(other)];
+    if (a === null || b === null) return (a === null) - (b === null);
+    return direction * (a < b ? -1 : a > b ? 1 : 0);
+  });
+}
+
+function drawTable(data, chosen) {
+  const table = document.getElementById("table");
+  const columns = tableColumns(data);
+  const sorting = columns.find(({ key }) => key === chosen.sort);
+  const rows = data.table
+    .filter((row) => chosen.problem === null || row.problem === chosen.problem)
+    .filter((row) => chosen.kind === null || row.kind === chosen.kind);
+  const shown = sorting ? sortedRows(rows, sorting.value, chosen.direction) : rows;
+  const head = document.createElement("tr");
+  head.append(...columns.map((column) => heading(column, chosen)));
+  table.tHead.replaceChildren(head);
+  table.tBodies[0].replaceChildren(
+    ...shown.map((row, i) => {
+      const line = document.createElement("tr");
+      const before = shown[i - 1];
+      if (!sorting && before && (before.problem !== row.problem || before.kind !== row.kind)) line.className = "first";
+      line.append(...columns.map((column) => cell(column, row)));
+      return line;
+    }),
+  );
+}
+
+function heading({ key, label, number }, chosen) {
+  const head = document.createElement("th");
+  head.scope = "col";
+  if (number) head.className = "number";
+  if (key === chosen.sort) head.ariaSort = chosen.direction > 0 ? "ascending" : "descending";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.dataset.key = key;
+  button.textContent = label;
+  head.append(button);
+  return head;
+}
+
+function cell(column, row) {
+  const place = document.createElement(column.key === "solver" ? "th" : "td");
+  if (column.number) place.className = "number";
+  if (column.key === "solver") {
+    place.scope = "row";
+    const swatch = document.createElement("span");
+    swatch.className = "swatch";
+    swatch.style.background = colourOf(row.solver);
+    place.append(swatch);
+  }
+  place.append(column.text(row));
+  const value = column.value(row);
+  if (column.best && value !== null) {
+    place.classList.add("share");
+    place.style.setProperty("--share", `${100 * value}%`);
+    if (value === 1) place.classList.add("all");
+  }
+  if (["deceived", "failed", "timedOut"].includes(column.key) && value > 0) place.classList.add("deceived");
+  return place;
+}

@@ -1,0 +1,124 @@
+r"""Performance profiles (Dolan and Moré, Math. Program. 91, 2002).
+
+With :math:`t_{i,s}` what solver s needs on instance i (a problem from a start), the profile is
+
+.. math:: \rho_s(\tau) = \frac{1}{N} \bigl|\{i : t_{i,s} \le \tau \min_{s'} t_{i,s'}\}\bigr|,
+
+the share of the N instances that s solves within a factor :math:`\tau` of the best solver. At
+:math:`\tau = 1` it is the share of wins, to the right the share of instances solved at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from riemtr.compare.records import Comparison, Run
+from riemtr.compare.table import end
+from riemtr.errors import unknown_name
+
+MEASURES = ("seconds", "oracles")
+SOLVED = ("certified", "reached")
+# What clocks and counters can tell apart.
+_LEAST = {"seconds": 1e-6, "oracles": 1.0}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How often each solver is within a factor of the best.
+
+    Attributes
+    ----------
+    measure : str
+        "seconds" or "oracles".
+    tolerance : float or None
+        The gradient norm to reach; None: to the end of the run.
+    solved : str
+        "certified" or "reached": what counts as solved.
+    ratios : dict of ndarray
+        By solver: its need over the best solver's on every instance, sorted; infinite where it
+        did not solve it.
+    """
+
+    measure: str
+    tolerance: float | None
+    solved: str
+    ratios: dict[str, np.ndarray]
+
+    def share(self, solver: str, factor: float) -> float:
+        """Share of the instances that the solver solves within this factor of the best."""
+        ratios = self.ratios[solver]
+        within = np.isfinite(ratios) & (ratios <= factor)
+        return float(np.mean(within)) if ratios.size else 0.0
+
+
+def performance_profile(
+    comparison: Comparison,
+    measure: str = "seconds",
+    *,
+    solved: str = "certified",
+    tolerance: float | None = None,
+) -> Profile:
+    """Return the performance profile of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    measure : {"seconds", "oracles"}
+        What is to be small.
+    solved : {"certified", "reached"}
+        "certified": the run reached the tolerance, and riemtr certifies that it ended at a
+        minimizer. "reached": the gradient alone, as usually reported; ending at a saddle point
+        counts as success.
+    tolerance : float, optional
+        One of the comparison's; the tightest by default.
+
+    Notes
+    -----
+    A problem to which a solver does not apply is one that it does not solve.
+
+    Examples
+    --------
+    >>> import riemtr.compare
+    >>> found = riemtr.compare.compare(
+    ...     ("rayleigh", {"n": 8}), ["practical", "pymanopt-cg"], starts=2, saddles=2
+    ... )
+    >>> profile = performance_profile(found, "oracles")
+    >>> profile.share("practical", float("inf")), profile.share("pymanopt-cg", float("inf"))
+    (1.0, 0.5)
+    """
+    if measure not in MEASURES:
+        raise unknown_name("measure", measure, MEASURES)
+    if solved not in SOLVED:
+        raise unknown_name("solved", solved, SOLVED)
+    tolerances = comparison.settings.get("tolerances") or [None]
+    goal = tolerances[-1] if tolerance is None else tolerance
+    if goal not in tolerances:
+        raise ValueError(f"tolerance must be one of the comparison's, {tolerances}; got {goal!r}")
+    names = list(comparison.settings.get("solvers", comparison.solvers))
+    needs: dict[tuple[str, int], dict[str, float]] = {}
+    for run in comparison.runs:
+        needs.setdefault((run.problem, run.start), {})[run.solver] = _need(
+            run, measure, solved, goal
+        )
+    ratios: dict[str, list[float]] = {name: [] for name in names}
+    for instance in needs.values():
+        best = min(instance.values())
+        for name in names:
+            need = instance.get(name, math.inf)
+            ratios[name].append(need / best if math.isfinite(need) else math.inf)
+    return Profile(
+        measure, goal, solved, {name: np.sort(np.array(found)) for name, found in ratios.items()}
+    )
+
+
+def _need(run: Run, measure: str, solved: str, tolerance: float | None) -> float:
+    reached = end(run, tolerance)
+    if reached is None or (solved == "certified" and not run.certified):
+        return math.inf
+    if tolerance is None and run.outcome != "ended":
+        return math.inf
+    value = getattr(reached, measure)
+    return math.inf if value is None else max(float(value), _LEAST[measure])

@@ -1,0 +1,256 @@
+"""Methods for dictionary recovery side by side: the same data, clock and independent check.
+
+Every method gets the same whitened data and returns directions q on their sphere; the dictionary
+that goes with them, its error and the check of every direction are riemtr's, the same for all, and
+off the clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riemtr.compare.deadline import OutOfTime, deadline
+from riemtr.compare.estimates import Estimate, RecoveryMethod
+from riemtr.compare.ica import fast_ica, picard_o
+from riemtr.compare.msp import msp
+from riemtr.compare.records import Comparison, Run
+from riemtr.compare.recovery_check import EXACT, OPTIMAL, examine
+from riemtr.data import BernoulliGaussian, Conditioned, load_image, paper_sample_size, patches
+from riemtr.data.checks import integer
+from riemtr.environment import environment
+from riemtr.errors import unknown_name
+from riemtr.interop.pymanopt import pymanopt_solvers
+from riemtr.recovery import Preconditioned, precondition, recover_dictionary
+from riemtr.recovery.rows import RowSolver, default_solver
+from riemtr.recovery.threads import blas_threads_for
+from riemtr.solvers import ExactTRM
+
+LABEL = "dictionary-recovery"
+
+_MU = 1e-2  # the paper's
+_TOLERANCE = 1e-2  # gradient norm of a solve: rounding needs the basin, no digits
+
+
+def _pipeline(solver: RowSolver) -> RecoveryMethod:
+    """Return riemtr's pipeline with the given solver for its rows."""
+
+    def recover(data: np.ndarray, seed: int) -> Estimate:
+        found = recover_dictionary(data, _MU, seed, solver=solver, precondition=False)
+        certified = sum(atom.certified for atom in found.atoms)
+        trusted = sum(atom.trusted for atom in found.atoms)
+        status = f"{certified} of {len(found.atoms)} rows certified, {trusted} trusted"
+        iterations = sum(atom.result.iterations for atom in found.atoms)
+        return Estimate(found.directions.T, found.certified, status, iterations)
+
+    return recover
+
+
+def ours() -> RecoveryMethod:
+    """Return riemtr's pipeline: practical trust regions, rounding by linear programming."""
+    return _pipeline(default_solver(scale=1.0))
+
+
+def ours_exact() -> RecoveryMethod:
+    """Return riemtr's pipeline with the paper's exact fixed-radius method for its rows."""
+    # A radius above mu steps over what mu resolves, and cycles.
+    return _pipeline(ExactTRM(_MU, tolerance=_TOLERANCE, curvature_tolerance=_TOLERANCE))
+
+
+def ours_pymanopt() -> RecoveryMethod:
+    """Return riemtr's pipeline with pymanopt's TrustRegions for its rows."""
+    solvers = pymanopt_solvers(tolerance=_TOLERANCE, max_iterations=2000)
+    return _pipeline(solvers["pymanopt-tr"])
+
+
+def l4_fixed_point() -> RecoveryMethod:
+    """Return matching, stretching, projection: the l4 fixed point of Zhai et al."""
+    return msp
+
+
+METHODS: dict[str, Callable[[], RecoveryMethod]] = {
+    "riemtr": ours,
+    "riemtr-exact": ours_exact,
+    "pymanopt-tr": ours_pymanopt,
+    "picard-o": picard_o,
+    "fastica": fast_ica,
+    "msp": l4_fixed_point,
+}
+"""Factories by name; one that lacks a package raises :class:`riemtr.errors.MissingExtraError`."""
+
+
+def compare_recovery(
+    methods: Sequence[str] | Mapping[str, Callable[[], RecoveryMethod]] = tuple(METHODS),
+    *,
+    starts: int = 5,
+    seed: int = 0,
+    max_seconds: float = 60.0,
+    progress: Callable[[Run, int, int], Any] | None = None,
+    n: int = 20,
+    p: int | None = None,
+    theta: float = 0.2,
+    condition: float = 10.0,
+    noise: float = 0.0,
+    image: str | Path | np.ndarray | None = None,
+) -> Comparison:
+    """Run recovery methods on the same whitened data, and check what each of them found.
+
+    :func:`riemtr.compare.recovery_check.examine` says what verdict, success, distance and
+    details of a run mean.
+
+    Parameters
+    ----------
+    methods : sequence of str, or mapping
+        Names in :data:`METHODS`, or factories of your own by name.
+    starts : int
+        Draws of the data, each with a start of every method.
+    seed : int
+        What all randomness is drawn from.
+    max_seconds : float
+        Time limit of a run; see :func:`riemtr.compare.deadline.deadline` for how it is kept.
+    progress : callable, optional
+        Called with each run, how many are done, and how many there will be.
+    n, p, theta, condition, noise
+        Of made-up data: dimension, samples (the paper's number by default), share of nonzeros,
+        condition number of the dictionary, standard deviation of the noise. Not used with an image.
+    image : str, path or array, optional
+        Take the 8 x 8 patches of this image instead, as :func:`riemtr.data.load_image` has it.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> found = compare_recovery(["riemtr", "msp"], starts=1, n=5, p=1000, theta=0.2)
+    >>> [(run.solver, run.certified, run.success) for run in found.runs]
+    [('riemtr', True, True), ('msp', False, False)]
+    """
+    factories = _factories(methods)
+    integer("starts", starts, low=1)
+    if not max_seconds > 0:
+        raise ValueError(f"max_seconds must be positive; got {max_seconds!r}")
+    described, draw = _source(n, p, theta, condition, noise, image)
+    runs: list[Run] = []
+    for start in range(starts):
+        white, truth = draw(_state(seed, start, 0))
+        own = int(_state(seed, start, 1).generate_state(1)[0])
+        for name, factory in factories.items():
+            runs.append(_run(name, factory, start, own, white, truth, max_seconds))
+            if progress is not None:
+                progress(runs[-1], len(runs), starts * len(factories))
+    settings = {
+        "command": _command(list(factories), starts, seed, max_seconds, described),
+        "problems": {LABEL: described},
+        "solvers": {name: _description(factory) for name, factory in factories.items()},
+        "starts": starts,
+        "seed": seed,
+        "tolerances": [],
+        "max_seconds": max_seconds,
+        "exact_below": EXACT,
+        "optimal_to": OPTIMAL,
+    }
+    return Comparison(settings, environment("python-picard", "scikit-learn"), tuple(runs))
+
+
+def _factories(
+    methods: Sequence[str] | Mapping[str, Callable[[], RecoveryMethod]],
+) -> dict[str, Callable[[], RecoveryMethod]]:
+    if isinstance(methods, str) or not methods:
+        raise ValueError(f"methods must be a list of at least one name; got {methods!r}")
+    if isinstance(methods, Mapping):
+        return dict(methods)
+    for name in methods:
+        if name not in METHODS:
+            raise unknown_name("methods", name, METHODS)
+    return {name: METHODS[name] for name in methods}
+
+
+def _command(
+    names: list[str], starts: int, seed: int, max_seconds: float, data: dict[str, Any]
+) -> str:
+    """Return the call that does it again, in Python."""
+    which = {"image": data["image"]} if "image" in data else data
+    options = {"starts": starts, "seed": seed, "max_seconds": max_seconds, **which}
+    listed = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f"riemtr.compare.recovery_methods.compare_recovery({names}, {listed})"
+
+
+def _description(factory: Callable[[], RecoveryMethod]) -> str:
+    first = (factory.__doc__ or "").strip().split("\n")[0]
+    return first.removeprefix("Return ").split(";")[0].rstrip(".")
+
+
+def _state(seed: int, start: int, purpose: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(start, purpose))
+
+
+Draw = Callable[[np.random.SeedSequence], tuple[Preconditioned, np.ndarray | None]]
+
+
+def _source(
+    n: int,
+    p: int | None,
+    theta: float,
+    condition: float,
+    noise: float,
+    image: str | Path | np.ndarray | None,
+) -> tuple[dict[str, Any], Draw]:
+    """Return a description of the data, and what draws them whitened, with the true dictionary."""
+    if image is not None:
+        pixels = image if isinstance(image, np.ndarray) else load_image(image)
+        white = precondition(patches(pixels), rank="auto")
+        named = f"array {pixels.shape}" if pixels is image else str(image)
+        rank, samples = white.data.shape
+        return {"image": named, "n": rank, "p": samples}, lambda _: (white, None)
+    samples = paper_sample_size(n) if p is None else p
+    model = BernoulliGaussian(n, samples, theta, Conditioned(condition), noise)
+
+    def draw(state: np.random.SeedSequence) -> tuple[Preconditioned, np.ndarray | None]:
+        sample = model.draw(np.random.default_rng(state))
+        return precondition(sample.observations), sample.dictionary
+
+    parameters = {"n": n, "p": samples, "theta": theta, "condition": condition, "noise": noise}
+    return parameters, draw
+
+
+def _run(
+    name: str,
+    factory: Callable[[], RecoveryMethod],
+    start: int,
+    seed: int,
+    white: Preconditioned,
+    truth: np.ndarray | None,
+    max_seconds: float,
+) -> Run:
+    data = white.data.copy()  # no method can spoil the data of the next
+    which: dict[str, Any] = {"problem": LABEL, "solver": name, "start": start, "kind": "random"}
+    begin = time.perf_counter()
+    with blas_threads_for(data.size):
+        try:
+            method = factory()
+            begin = time.perf_counter()
+            with deadline(max_seconds):
+                estimate = method(data, seed)
+            seconds = time.perf_counter() - begin
+            found = examine(estimate, white, truth)
+        except OutOfTime:
+            outcome, said = "timed out", f"stopped after {max_seconds:g} s, without a result"
+        except Exception as error:  # whatever a method raises is an outcome, not the end
+            outcome, said = "failed", f"{type(error).__name__}: {error}"
+        else:
+            return Run(
+                **which,
+                outcome="ended" if seconds <= max_seconds else "timed out",
+                status=estimate.status,
+                claimed=bool(estimate.claimed),
+                seconds=seconds,
+                iterations=int(estimate.iterations),
+                **found,
+            )
+    spent = time.perf_counter() - begin
+    return Run(**which, outcome=outcome, status=said, claimed=False, seconds=spent)

@@ -1,0 +1,284 @@
+"""Solvers side by side: every solver from every start of every problem."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from riemtr.compare.applicability import DoesNotApply
+from riemtr.compare.cases import as_cases, spelling
+from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants
+from riemtr.compare.measuring import Task, measure
+from riemtr.compare.records import Comparison, Run
+from riemtr.compare.starts import Start, random_starts, saddle_starts
+from riemtr.data.checks import integer
+from riemtr.environment import environment
+from riemtr.problems import Case
+from riemtr.recovery.threads import blas_threads_for
+
+TOLERANCES = (1e-2, 1e-4, 1e-6)
+
+Progress = Callable[[Run, int, int], Any]
+
+
+def compare(
+    problems: Any,
+    solvers: Any = DEFAULT,
+    *,
+    starts: int = 20,
+    saddles: int = 5,
+    seed: int = 0,
+    tolerances: Sequence[float] = TOLERANCES,
+    curvature_tolerance: float = 1e-6,
+    max_seconds: float = 10.0,
+    repeats: int = 1,
+    progress: bool | Progress = False,
+) -> Comparison:
+    """Compare solvers: the same problems, starts, tolerances, counters and clock for all.
+
+    Each solver runs once to the tightest tolerance from each start; when it passed the looser
+    ones is read off its history. Where it ended is then certified by riemtr, off the clock. The
+    time to a tolerance ends when the gradient is that small; what a solver spends on the
+    curvature after that is in the ``seconds`` of the whole run. BLAS is held to one thread where
+    ``threadpoolctl`` (extra ``parallel``) is there to do it.
+
+    Parameters
+    ----------
+    problems : str, Case, Problem, pymanopt.Problem, or a list or dict of them
+        Registered problems by name, ``("rayleigh", {"n": 200})`` to set parameters; a dict gives
+        labels.
+    solvers : str, solver, or a list or dict of them
+        Names of :func:`~riemtr.compare.solver_names`, import paths ``"package.module:attribute"``,
+        solver objects, or what :func:`~riemtr.compare.entrant` returns; a dict gives names. An
+        object is used with its own tolerances, something to call is given the comparison's.
+    starts : int
+        Random starts per problem.
+    saddles : int
+        Starts at exact saddle points per problem, at most: see
+        :func:`~riemtr.compare.saddle_starts`.
+    seed : int
+        Source of the data, the starts and all that solvers draw.
+    tolerances : sequence of float
+        Gradient norms to reach, absolute as everywhere in riemtr.
+    curvature_tolerance : float
+        Negative curvature that a minimizer may have.
+    max_seconds : float
+        Time for one run. A solver that does not stop by itself is stopped at twice that and one
+        second more, where the system has alarms: in the main thread, not on Windows.
+    repeats : int
+        How often to run each, all solvers in turn; the run of median time is kept.
+    progress : bool or callable
+        Show progress on the standard error stream, or call ``progress(run, done, total)``.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table. After Ctrl-C it holds the runs that were finished.
+
+    Examples
+    --------
+    >>> import riemtr.compare
+    >>> found = riemtr.compare.compare(
+    ...     ("rayleigh", {"n": 10}), ["practical", "pymanopt-cg"], starts=2, saddles=2
+    ... )
+    >>> [run.verdict for run in found.runs if run.kind == "saddle"]
+    ['minimizer', 'saddle', 'minimizer', 'saddle']
+    """
+    integer("starts", starts, low=0)
+    integer("saddles", saddles, low=0)
+    integer("repeats", repeats, low=1)
+    integer("seed", seed, low=0)
+    goals = _checked_tolerances(tolerances)
+    for name, value in (("curvature_tolerance", curvature_tolerance), ("max_seconds", max_seconds)):
+        if not value > 0.0:
+            raise ValueError(f"{name} must be positive; got {value!r}")
+    entrants = as_entrants(solvers)
+    demands = Demands(goals[-1], float(curvature_tolerance), float(max_seconds))
+    cases = as_cases(problems, seed)
+    run = _Comparing(entrants, goals, demands, seed, repeats, starts + saddles, len(cases))
+    run.watcher = progress if callable(progress) else _printer() if progress else None
+    with blas_threads_for(0):
+        run.everything(cases, starts, saddles)
+        measured_with = environment()
+    settings = {
+        "problems": {label: run.about[label] for label in cases if label in run.about},
+        "solvers": {one.name: run.description(one.name) for one in entrants},
+        "starts": starts,
+        "saddles": saddles,
+        "seed": seed,
+        "tolerances": list(goals),
+        "curvature_tolerance": demands.curvature_tolerance,
+        "max_seconds": demands.max_seconds,
+        "repeats": repeats,
+        "not_applicable": run.not_applicable,
+        "interrupted": run.interrupted,
+    }
+    settings["command"] = _command(settings, cases, entrants)
+    return Comparison(settings, measured_with, tuple(run.runs))
+
+
+class _Comparing:
+    """The mutable state of one comparison."""
+
+    def __init__(
+        self,
+        entrants: list[Entrant],
+        goals: tuple[float, ...],
+        demands: Demands,
+        seed: int,
+        repeats: int,
+        starts: int,
+        problems: int,
+    ):
+        self.entrants = entrants
+        self.goals = goals
+        self.demands = demands
+        self.seed = seed
+        self.repeats = repeats
+        self.total = starts * problems * len(entrants)
+        self.runs: list[Run] = []
+        self.about: dict[str, dict[str, Any]] = {}
+        self._descriptions: dict[str, dict[str, list[str]]] = {}
+        self.not_applicable: list[dict[str, str]] = []
+        self.interrupted = False
+        self.watcher: Progress | None = None
+        self._starts: list[Start] = []
+
+    def everything(self, cases: dict[str, Case], starts: int, saddles: int) -> None:
+        """Run all there is to run; after Ctrl-C what is finished stays."""
+        try:
+            for label, case in cases.items():
+                self.prepare(label, case, starts, saddles)
+                self.describe(label, case)
+                self.all_starts(label, case)
+        except KeyboardInterrupt:
+            if not self.runs:
+                raise
+            self.interrupted = True
+
+    def prepare(self, label: str, case: Case, starts: int, saddles: int) -> None:
+        """Find the starts of a problem."""
+        problem = case.problem
+        found = saddle_starts(problem, saddles, self.seed)
+        self._starts = random_starts(problem, starts, self.seed) + found
+        self.total -= (saddles - len(found)) * len(self.entrants)
+        self.about[label] = {
+            "name": case.name or None,
+            "parameters": case.parameters,
+            "manifold": str(problem.manifold),
+            "dimension": int(problem.manifold.dim),
+            "saddles": len(found),
+            "largest_gradient_norm_at_saddles": max(
+                (start.gradient_norm or 0.0 for start in found), default=None
+            ),
+        }
+
+    def all_starts(self, label: str, case: Case) -> None:
+        """Run every solver from every start of a problem."""
+        remaining = list(self.entrants)
+        for number, start in enumerate(self._starts):
+            task = Task(
+                label, case, number, start, (self.seed, 2, number), self.goals, self.demands
+            )
+            for one, run in self._in_turn(task, list(remaining)):
+                if run is None:
+                    remaining.remove(one)
+                    self.total -= len(self._starts) - number
+                    continue
+                self.runs.append(run)
+                if self.watcher is not None:
+                    self.watcher(run, len(self.runs), self.total)
+
+    def _in_turn(self, task: Task, entrants: list[Entrant]) -> Iterator[tuple[Entrant, Run | None]]:
+        """Run the solvers one after the other, again and again; yield each one's median run."""
+        tried: dict[str, list[Run]] = {one.name: [] for one in entrants}
+        gone: set[str] = set()
+        for turn in range(self.repeats):
+            for one in entrants:
+                runs = tried[one.name]
+                # What failed or took all the time is not worth repeating.
+                if one.name not in gone and not (runs and runs[-1].outcome != "ended"):
+                    try:
+                        runs.append(measure(task, one))
+                    except DoesNotApply as error:
+                        gone.add(one.name)
+                        self._leave_out(task, one, error)
+                if turn == self.repeats - 1:
+                    yield one, _median(runs)
+
+    def _leave_out(self, task: Task, one: Entrant, reason: DoesNotApply) -> None:
+        self.not_applicable.append(
+            {"solver": one.name, "problem": task.label, "reason": str(reason)}
+        )
+
+    def describe(self, label: str, case: Case) -> None:
+        """Keep what the solvers are on this problem: some settings depend on it."""
+        for one in self.entrants:
+            try:
+                said = str(one.make(case.problem, self.demands))
+            except Exception as error:
+                said = f"cannot be made: {error}"
+            self._descriptions.setdefault(one.name, {}).setdefault(said, []).append(label)
+
+    def description(self, name: str) -> str:
+        """What a solver was, on every problem or on each."""
+        found = self._descriptions.get(name, {name: []})
+        if len(found) == 1:
+            return next(iter(found))
+        return "; ".join(f"{', '.join(labels)}: {said}" for said, labels in found.items())
+
+
+def _median(runs: list[Run]) -> Run | None:
+    ordered = sorted(runs, key=lambda run: run.seconds)
+    return ordered[(len(ordered) - 1) // 2] if ordered else None
+
+
+def _checked_tolerances(tolerances: Sequence[float]) -> tuple[float, ...]:
+    try:
+        goals = tuple(sorted({float(value) for value in tolerances}, reverse=True))
+    except (TypeError, ValueError):
+        goals = ()
+    if not goals or not all(value > 0.0 for value in goals):
+        raise ValueError(
+            f"tolerances must be a list of positive gradient norms, such as [1e-2, 1e-6]; got "
+            f"{tolerances!r}"
+        )
+    return goals
+
+
+def _command(
+    settings: dict[str, Any], cases: dict[str, Case], entrants: list[Entrant]
+) -> str | None:
+    """Return the command that gives the same comparison, where its parts have names."""
+    named = [spelling(case) for case in cases.values()]
+    solvers = [one.spelling for one in entrants]
+    if None in named or None in solvers:
+        return None
+    return " ".join(
+        [
+            "riemtr compare",
+            *map(str, named),
+            f"--solvers {','.join(map(str, solvers))}",
+            f"--starts {settings['starts']} --saddles {settings['saddles']}",
+            f"--seed {settings['seed']}",
+            f"--tolerances {','.join(f'{value:g}' for value in settings['tolerances'])}",
+            f"--curvature-tolerance {settings['curvature_tolerance']:g}",
+            f"--max-seconds {settings['max_seconds']:g} --repeats {settings['repeats']}",
+        ]
+    )
+
+
+def _printer() -> Progress:
+    """Return what rewrites one line on the standard error stream."""
+    began = time.perf_counter()
+
+    def show(run: Run, done: int, total: int) -> None:
+        left = (time.perf_counter() - began) / done * (total - done)
+        bar = "#" * round(24 * done / max(total, 1))
+        line = f"[{bar:<24}] {done}/{total} {run.problem}, {run.solver}, {left:.0f} s left"
+        sys.stderr.write(f"\r{line}\x1b[K" + ("\n" if done == total else ""))
+        sys.stderr.flush()
+
+    return show

@@ -1,0 +1,154 @@
+"""Where solvers start: random points, and critical points that are not minimizers.
+
+A saddle is found by a search for a vanishing gradient, whatever the curvature: Levenberg-Marquardt
+steps on half the squared gradient norm,
+
+.. math:: s = -(H^2 + \\lambda I)^{-1} H g,
+
+from a random point, with the dense Hessian H. They turn into Newton's, so the gradient ends at
+rounding, and a method that looks at nothing else stays there. A cost that offers easier versions
+of itself is followed through them, as near-nonsmooth costs ask for. The certificate has the last
+word: only saddles and maximizers count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riemtr.manifolds import random_point, retraction
+from riemtr.problem import Evaluation, Problem
+from riemtr.solvers.certificate import MAXIMIZER, SADDLE, Tolerances, certify_evaluation
+
+_MOST_STEPS = 60
+_MOST_DAMPINGS = 14
+# Searches without a single saddle before a problem is taken to have none.
+_PATIENCE = 8
+# Searches per saddle asked for: some end at minimizers, or where another one ended.
+_SEARCHES = 4
+# Gradient norm of a critical point, in units of rounding at the size of the Hessian.
+_ROUNDING = 1e4
+# Costs that agree to so many digits belong to the same critical point, or to its mirror image.
+_SAME_COST = 1e-9
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point to start from.
+
+    Attributes
+    ----------
+    kind : str
+        "random" or "saddle" (maximizers included).
+    point : point of the manifold
+    verdict : str or None
+        Of the certificate, for saddle starts.
+    gradient_norm : float or None
+        Likewise: zero but for rounding.
+    """
+
+    kind: str
+    point: Any
+    verdict: str | None = None
+    gradient_norm: float | None = None
+
+
+def random_starts(problem: Problem, count: int, seed: int) -> list[Start]:
+    """Draw random points; the first ones are the same however many are drawn.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> problem = riemtr.problems.build("rayleigh", rng=0, n=5).problem
+    >>> few, many = (random_starts(problem, count, seed=0) for count in (2, 3))
+    >>> bool((few[1].point == many[1].point).all())
+    True
+    """
+    return [Start("random", _draw(problem, (seed, 0, number))) for number in range(count)]
+
+
+def saddle_starts(problem: Problem, count: int, seed: int) -> list[Start]:
+    """Find critical points that are not minimizers, no two with the same cost.
+
+    Fewer than asked for where a problem has fewer; none where it has none, such as a cost that is
+    convex along geodesics. Needs the Hessian as a matrix: for dimensions up to a thousand or so.
+
+    Parameters
+    ----------
+    problem : Problem
+    count : int
+        How many at most.
+    seed : int
+        Where to search.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=5)
+    >>> saddles = saddle_starts(case.problem, 3, seed=0)
+    >>> [saddle.gradient_norm < 1e-14 for saddle in saddles]
+    [True, True, True]
+    """
+    found: list[Start] = []
+    costs: list[float] = []
+    for number in range(_PATIENCE + _SEARCHES * count):
+        if len(found) == count or (number >= _PATIENCE and not found):
+            break
+        here = _critical_point(problem, _draw(problem, (seed, 1, number)))
+        if here is None or any(abs(here.cost - cost) <= _SAME_COST * abs(cost) for cost in costs):
+            continue
+        start = _as_saddle(here)
+        if start is not None:
+            found.append(start)
+            costs.append(here.cost)
+    return found
+
+
+def _draw(problem: Problem, seed: tuple[int, int, int]) -> Any:
+    point = random_point(problem.manifold, np.random.default_rng(seed))
+    dtype = getattr(problem.cost, "dtype", None)  # a float32 cost wants float32 points
+    return point if dtype is None else point.astype(dtype)
+
+
+def _critical_point(problem: Problem, point: Any) -> Evaluation | None:
+    try:
+        for easier, _ in problem.easier():
+            point = _descend_gradient(easier, point).point
+        return _descend_gradient(problem, point)
+    except (ValueError, np.linalg.LinAlgError):  # off to where the cost is not finite
+        return None
+
+
+def _descend_gradient(problem: Problem, point: Any) -> Evaluation:
+    """Search for a vanishing gradient until the gradient norm no longer falls."""
+    here = problem.at(point)
+    damping = 1e-3
+    for _ in range(_MOST_STEPS):
+        values, vectors = here.eigh
+        slope = vectors.T @ here.basis.coordinates(here.gradient)
+        size = float(np.abs(values).max(initial=0.0))
+        if here.gradient_norm == 0.0 or size == 0.0:
+            return here
+        for _ in range(_MOST_DAMPINGS):
+            step = vectors @ (-values * slope / (values**2 + damping * size**2))
+            moved = retraction(problem.manifold, here.point, here.basis.vector(step))
+            there = problem.at(moved)
+            if there.gradient_norm < here.gradient_norm:
+                break
+            damping *= 10.0
+        else:
+            return here
+        here = there
+        damping = max(0.1 * damping, 1e-20)
+    return here
+
+
+def _as_saddle(here: Evaluation) -> Start | None:
+    size = float(np.abs(here.eigh[0]).max(initial=0.0))
+    tolerance = _ROUNDING * here.precision * size
+    verdict = certify_evaluation(here, Tolerances(tolerance, 1e-3 * size)).verdict
+    if verdict not in (SADDLE, MAXIMIZER):
+        return None
+    return Start("saddle", here.point, verdict, here.gradient_norm)

@@ -1,0 +1,59 @@
+"""Watching a solver that keeps no history of its own: a problem that takes notes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from riemtr.problem import Counts, Evaluation, Problem
+from riemtr.solvers.stopwatch import Stopwatch
+
+Row = tuple[float, float, float, Counts]
+"""Seconds, cost, gradient norm and counts at one point of a run."""
+
+
+class WatchedProblem(Problem):
+    """A problem that counts and times whatever a solver asks of it.
+
+    Notes of a point are taken when the solver goes on to the next one, if it had asked for the
+    gradient there: seconds, cost, gradient norm, and the counts so far.
+    """
+
+    def __init__(self, problem: Problem):
+        self.__dict__.update(problem.__dict__)
+        self.watch = Stopwatch()
+        self.rows: list[Row] = []
+        self._own = Counts()
+        self._books: list[Counts] = [self._own]
+        self._last: Evaluation | None = None
+
+    def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
+        """Return the evaluation at a point, whose calls are counted wherever else they are."""
+        self.note()
+        counts = self._own if counts is None else counts
+        if all(counts is not book for book in self._books):
+            self._books.append(counts)
+        self._last = super().at(point, counts)
+        return self._last
+
+    def begin(self) -> None:
+        """Start the clock anew."""
+        self.watch = Stopwatch()
+
+    @property
+    def counts(self) -> Counts:
+        """All calls so far."""
+        return Counts(
+            *(sum(column) for column in zip(*(vars(b).values() for b in self._books), strict=True))
+        )
+
+    def note(self) -> None:
+        """Take notes of the last point."""
+        here = self._last
+        if here is None or "gradient" not in here.__dict__:
+            return
+        seconds = self.watch.seconds
+        with self.watch.paused():
+            cost = here.__dict__.get("cost", math.nan)
+            self.rows.append((seconds, cost, here.gradient_norm, self.counts))
+            self._last = None

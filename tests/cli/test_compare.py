@@ -1,0 +1,142 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from riemtr.cli.app import app
+from riemtr.compare import folder, load, solver_names
+from riemtr.environment import environment
+
+QUICK = ["rayleigh:n=6", "--starts", 2, "--saddles", 1]
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """They take their time, and have tests of their own."""
+    for name in ("_write_figures", "_write_page"):
+        monkeypatch.setattr(folder, name, lambda comparison, path: [])
+
+
+def compare(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+def words(outcome):
+    return " ".join(outcome.output.split())
+
+
+def test_the_table_tells_who_was_deceived():
+    outcome = compare(*QUICK, "--solvers", "practical,lbfgs")
+    assert outcome.exit_code == 0
+    lines = [line.split() for line in outcome.output.splitlines()]
+    assert ["rayleigh:n=6,", "2", "random", "starts"] in lines
+    assert [line[:3] for line in lines if line[:1] == ["practical"]] == [
+        ["practical", "2/2", "2/2"],
+        ["practical", "1/1", "1/1"],
+    ]
+    assert ["lbfgs", "0/1", "1", "0/1"] in lines
+    assert "deceived: called itself converged at a saddle point or a maximizer" in words(outcome)
+    assert "\x1b" not in outcome.output
+
+
+def test_settings_reach_the_comparison(tmp_path, no_pictures):
+    outcome = compare(
+        *("rayleigh", "brockett:k=1", "-p", "n=5", "--solvers", "exact:radius=0.2,practical"),
+        *("--starts", 1, "--saddles", 1, "--tolerances", "1e-3,1e-8", "--max-seconds", 5),
+        *("--repeats", 2, "--seed", 3, "--curvature-tolerance", 1e-5, "--out", tmp_path, "-q"),
+    )
+    assert outcome.exit_code == 0
+    found = load(tmp_path / "comparison.json")
+    settings = found.settings
+    assert found.problems == ["rayleigh:n=5", "brockett:n=5:k=1"]
+    assert "FixedRadius(radius=0.2)" in settings["solvers"]["exact:radius=0.2"]
+    assert settings["tolerances"] == [1e-3, 1e-8]
+    assert (settings["max_seconds"], settings["repeats"], settings["seed"]) == (5.0, 2, 3)
+    assert settings["curvature_tolerance"] == 1e-5
+    assert json.loads((tmp_path / "environment.json").read_text()).keys() == environment().keys()
+    # The command that it notes gives the same comparison.
+    again = CliRunner().invoke(app, [*settings["command"].split()[1:], "--out", f"{tmp_path}/b"])
+    assert again.exit_code == 0
+    same = load(tmp_path / "b" / "comparison.json")
+    assert [run.cost for run in same.runs] == [run.cost for run in found.runs]
+
+
+def test_quiet_is_one_line():
+    outcome = compare(*QUICK, "--solvers", "practical,lbfgs", "--quiet")
+    assert outcome.output == "certified: practical 3/3, lbfgs 2/3 (1 deceived)\n"
+
+
+def test_ones_own_solver_from_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "my_own_solver.py").write_text(
+        "import riemtr\n\ndef make(tolerance, loud=False):\n"
+        "    return riemtr.PracticalTRM(tolerance=tolerance)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # undoes what the command adds
+    outcome = compare(*QUICK, "--solvers", "my_own_solver:make:loud=true", "-q")
+    assert outcome.output == "certified: my_own_solver:make:loud=True 3/3\n"
+
+
+def test_a_folder_is_replaced_only_by_force(tmp_path, no_pictures):
+    arguments = [*QUICK, "--solvers", "practical", "--out", tmp_path]
+    outcome = compare(*arguments)
+    assert outcome.exit_code == 0
+    assert f"saved in {tmp_path}: comparison.json, runs.csv" in outcome.output
+    refused = compare(*arguments)
+    assert refused.exit_code == 2
+    assert "add --force to replace it" in refused.stderr
+    assert refused.stdout == ""
+    assert compare(*arguments, "--force").exit_code == 0
+
+
+def test_ctrl_c_shows_and_saves_what_is_finished(tmp_path, no_pictures):
+    solvers = "practical,tests.compare.solvers_of_mine:Interrupted"
+    outcome = compare(*QUICK, "--solvers", solvers, "--out", tmp_path)
+    assert outcome.exit_code == 130
+    assert "interrupted: these are the runs that were finished" in words(outcome)
+    assert [run.solver for run in load(tmp_path / "comparison.json").runs] == ["practical"]
+
+
+def test_whole_recovery_methods(tmp_path):
+    outcome = compare(
+        *("dictionary-recovery:n=5", "--solvers", "riemtr,msp", "--starts", 1, "-p", "p=1000"),
+        *("--out", tmp_path),
+    )
+    assert outcome.exit_code == 0, outcome.output
+    found = load(tmp_path / "comparison.json")
+    assert found.solvers == ["riemtr", "msp"]
+    assert found.settings["problems"]["dictionary-recovery"]["n"] == 5
+    assert "of the whole run" in words(outcome)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["raleigh"], "did you mean 'rayleigh'?"),
+        (["rayleigh", "rayleigh"], "the problem 'rayleigh' comes twice; give it once"),
+        (["rayleigh:m=3"], "has no parameter 'm'"),
+        (["rayleigh:n"], "must look like name=value"),
+        (["rayleigh", "--solvers", "practial"], "did you mean 'practical'?"),
+        (["rayleigh", "--solvers", "lbfgs,lbfgs"], "'lbfgs' comes twice: give it once"),
+        (["rayleigh", "--solvers", "exact:size=1"], "has no option 'size'; it takes radius"),
+        (["rayleigh", "--solvers", "nowhere:Solver"], "cannot import the solver"),
+        (["rayleigh", "--tolerances", "small"], "--tolerances must be numbers separated"),
+        (["rayleigh", "--tolerances", "0"], "--tolerances must be a list of positive"),
+        (["rayleigh", "--max-seconds", "0"], "--max-seconds must be positive"),
+        (["dictionary-recovery", "rayleigh"], "give it alone"),
+        (["dictionary-recovery", "--saddles", "2"], "has no --saddles; leave it out"),
+        (["dictionary-recovery", "--solvers", "exact"], "--solvers must be one of"),
+        (["dictionary-recovery", "-p", "k=2"], "'k'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(arguments, message):
+    outcome = compare(*arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith("error: ")
+    assert message in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_help_names_every_solver():
+    outcome = CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "200"})
+    assert all(name in outcome.output for name in solver_names())

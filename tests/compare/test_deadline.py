@@ -1,0 +1,43 @@
+import signal
+import threading
+import time
+
+import pytest
+
+from riemtr.compare.deadline import OutOfTime, deadline
+
+
+def test_code_that_never_ends_is_ended():
+    def forever():
+        while True:
+            try:
+                time.sleep(0.001)
+            except Exception:
+                continue
+
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(OutOfTime), deadline(0.02):
+        forever()
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_code_that_ends_is_left_alone():
+    with deadline(60.0):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_without_alarms_nothing_happens():
+    ended = []
+
+    def work():
+        with deadline(0.0):
+            ended.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert ended == [True]
+    with deadline(float("inf")):
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -1,0 +1,70 @@
+import csv
+import json
+
+import pytest
+from matplotlib.figure import Figure
+
+from riemtr.compare import figures, load, write_folder
+from riemtr.compare import folder as module
+from riemtr.compare.folder import runs_csv
+from riemtr.errors import MissingExtraError
+from tests.compare.made_up import comparison, example, run
+
+ALWAYS = ["comparison.json", "runs.csv", "environment.json"]
+ALL = [*ALWAYS, "profiles.png", "convergence-easy.png", "page.html"]
+
+
+def test_everything_is_there(tmp_path):
+    written = write_folder(example(), tmp_path / "new" / "folder")
+    assert [path.name for path in written.files] == ALL
+    assert written.left_out == []
+    folder = tmp_path / "new" / "folder"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(ALL)
+    assert load(folder / "comparison.json").runs == example().runs
+    assert json.loads((folder / "environment.json").read_text()) == {"python": "3"}
+    assert (folder / "profiles.png").read_bytes().startswith(b"\x89PNG")
+    assert "<html" in (folder / "page.html").read_text()[:500]
+
+
+def test_a_line_per_run():
+    found = comparison(run("a", 0, 5, status="fine, thanks"), run("a", 1))
+    first, second = csv.DictReader(runs_csv(found).splitlines())
+    assert first["oracles_to_1e-06"] == "5"
+    assert first["seconds_to_1e-06"] == "0.05"
+    assert first["seconds_to_0.01"] == second["seconds_to_1e-06"] == ""
+    assert (first["certified"], second["certified"]) == ("True", "False")
+    assert first["status"] == "fine, thanks"
+    assert first["costs"] == "5"
+
+
+def test_a_comparison_is_replaced_only_by_force(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_write_page", lambda comparison, folder: [])
+    monkeypatch.setattr(figures, "profiles_figure", lambda comparison: Figure((1, 1)))
+    monkeypatch.setattr(figures, "convergence_figure", lambda *which: Figure((1, 1)))
+    write_folder(example(), tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    before = (tmp_path / "comparison.json").read_bytes()
+    with pytest.raises(FileExistsError, match=r"comparison\.json.*pass force=True"):
+        write_folder(comparison(run("a", 0, 3, problem="other")), tmp_path)
+    assert (tmp_path / "comparison.json").read_bytes() == before
+    write_folder(comparison(run("a", 0, 3, problem="o/t her")), tmp_path, force=True)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert "convergence-o-t-her.png" in names
+    assert "convergence-easy.png" not in names  # of the comparison that was replaced
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="is a file; choose a folder"):
+        write_folder(example(), tmp_path / "file")
+
+
+def test_what_lacks_a_package_is_left_out(tmp_path, monkeypatch):
+    def missing(comparison, folder):
+        raise MissingExtraError("this feature needs 'matplotlib'")
+
+    monkeypatch.setattr(module, "_write_figures", missing)
+    written = write_folder(example(), tmp_path)
+    assert [path.name for path in written.files] == [*ALWAYS, "page.html"]
+    assert written.left_out == ["no figures: this feature needs 'matplotlib'"]

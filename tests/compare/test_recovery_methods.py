@@ -1,0 +1,179 @@
+"""Recovery methods side by side: what each finds, and what becomes of those that do not end."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import riemtr
+from riemtr.compare import records
+from riemtr.compare.estimates import Estimate
+from riemtr.compare.recovery_methods import METHODS, compare_recovery
+
+ROUNDED = ("riemtr", "riemtr-exact", "pymanopt-tr")
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    seen = []
+    found = compare_recovery(
+        starts=2, seed=3, n=6, p=1500, progress=lambda run, done, total: seen.append((done, total))
+    )
+    assert seen == [(i, 12) for i in range(1, 13)]
+    return found
+
+
+def test_every_method_runs_on_every_draw(comparison):
+    assert comparison.solvers == list(METHODS)
+    assert {run.outcome for run in comparison.runs} == {"ended"}
+    assert {run.problem for run in comparison.runs} == {"dictionary-recovery"}
+    assert [run.start for run in comparison.runs] == [0] * 6 + [1] * 6
+    assert all(run.claimed and run.seconds > 0 and run.iterations > 0 for run in comparison.runs)
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_methods_that_round_recover_exactly(comparison, name):
+    for run in comparison.runs:
+        if run.solver == name:
+            assert run.certified
+            assert run.success
+            assert run.distance < 1e-12
+            assert run.details["rows_certified"] == 6
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - set(ROUNDED)))
+def test_methods_that_do_not_round_come_near(comparison, name):
+    for run in comparison.runs:
+        if run.solver == name:
+            assert run.verdict == "not-critical"
+            assert run.success is False
+            assert 1e-4 < run.distance < 0.2
+            assert run.details["dictionary_error"] == run.distance
+            assert run.details["rounded_error"] < 1e-12  # that is all they lack
+            assert run.details["rows_certified"] < 6
+
+
+def test_settings_reproduce_it(comparison):
+    settings = comparison.settings
+    parameters = settings["problems"]["dictionary-recovery"]
+    assert parameters == {"n": 6, "p": 1500, "theta": 0.2, "condition": 10.0, "noise": 0.0}
+    assert settings["solvers"]["msp"].startswith("matching, stretching, projection")
+    only = compare_recovery(["msp"], starts=2, seed=3, n=6, p=1500)
+    again = eval(only.settings["command"], {"riemtr": riemtr})
+    for found in (only, again):
+        runs = [replace(run, seconds=0.0) for run in comparison.runs if run.solver == "msp"]
+        assert [replace(run, seconds=0.0) for run in found.runs] == runs
+
+
+def test_saved_and_loaded(comparison, tmp_path):
+    assert records.load(comparison.save(tmp_path / "found.json")) == comparison
+
+
+def test_all_get_the_same_whitened_data_and_cannot_spoil_them():
+    seen = []
+
+    def spy():
+        def method(data, seed):
+            seen.append((data.copy(), seed))
+            data[:] = 0.0
+            return Estimate(np.eye(len(data)), False, "looked", 1)
+
+        return method
+
+    found = compare_recovery({"one": spy, "two": spy}, starts=2, n=4, p=300)
+    assert np.array_equal(seen[0][0], seen[1][0])
+    assert seen[0][1] == seen[1][1] != seen[2][1]
+    assert not np.array_equal(seen[0][0], seen[2][0])
+    np.testing.assert_allclose(seen[0][0] @ seen[0][0].T / 300, np.eye(4), atol=1e-12)
+    assert {(run.status, run.claimed) for run in found.runs} == {("looked", False)}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_runs_out_of_time(name):
+    run = compare_recovery([name], starts=1, n=6, p=500, max_seconds=1e-9).runs[0]
+    assert run.outcome == "timed out"
+
+
+def test_a_method_that_never_ends_is_stopped():
+    def endless():
+        def method(data, seed):
+            while True:
+                pass
+
+        return method
+
+    methods = {"endless": endless, "msp": METHODS["msp"]}
+    stopped, ended = compare_recovery(methods, starts=1, n=4, p=300, max_seconds=0.5).runs
+    assert (stopped.outcome, stopped.claimed, stopped.verdict) == ("timed out", False, None)
+    assert stopped.status == "stopped after 0.5 s, without a result"
+    assert ended.outcome == "ended"
+
+
+def test_a_failing_method_does_not_stop_the_others():
+    def broken():
+        raise RuntimeError("no start")
+
+    def wrong():
+        return lambda data, seed: Estimate(np.ones((2, 3)), True, "", 0)
+
+    methods = {"broken": broken, "wrong": wrong, "msp": METHODS["msp"]}
+    runs = compare_recovery(methods, starts=1, n=4, p=300).runs
+    assert [run.outcome for run in runs] == ["failed", "failed", "ended"]
+    assert runs[0].status == "RuntimeError: no start"
+    assert "rows must be 4 directions" in runs[1].status
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("picard-o", "picard"), ("fastica", "sklearn.decomposition")]
+)
+def test_a_missing_package_is_a_failure_that_names_the_extra(name, module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    run = compare_recovery([name], starts=1, n=4, p=300).runs[0]
+    assert run.outcome == "failed"
+    assert "pip install 'riemtr[ica]'" in run.status
+
+
+def test_ica_that_does_not_converge_says_so(monkeypatch):
+    monkeypatch.setattr("riemtr.compare.ica.MAX_ITERATIONS", 1)
+    for run in compare_recovery(["picard-o", "fastica"], starts=1, n=6, p=500).runs:
+        assert not run.claimed
+        assert "did not converge" in run.status
+
+
+def test_noise_leaves_an_error_of_its_size():
+    errors = []
+    for noise in (1e-4, 1e-2):
+        run = compare_recovery(["riemtr"], starts=1, n=6, p=1500, noise=noise).runs[0]
+        assert run.success is False
+        errors.append(run.distance)
+    assert errors[0] < 1e-3 < errors[1] < 0.1
+
+
+def test_patches_of_an_image_have_no_truth():
+    image = np.random.default_rng(0).exponential(size=(160, 160)).cumsum(axis=1)
+    image[::8] = 0.0  # eight pixels of every patch: rank 56
+    found = compare_recovery(["msp"], starts=1, image=image)
+    run = found.runs[0]
+    described = {"image": "array (160, 160)", "n": 56, "p": 400}
+    assert found.settings["problems"]["dictionary-recovery"] == described
+    assert (run.outcome, run.success, run.distance) == ("ended", None, None)
+    assert run.details["rows"] == 56
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"methods": ["riemtr", "nothing"]}, "methods must be one of 'fastica', .*got 'nothing'"),
+        ({"methods": "msp"}, "methods must be a list of at least one name; got 'msp'"),
+        ({"methods": []}, "methods must be a list of at least one name"),
+        ({"starts": 0}, "starts must be"),
+        ({"max_seconds": -1.0}, r"max_seconds must be positive; got -1\.0"),
+        ({"theta": 2.0}, "theta must be"),
+    ],
+)
+def test_refuses(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        compare_recovery(**arguments)

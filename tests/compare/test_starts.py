@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+import riemtr
+from riemtr.compare.starts import random_starts, saddle_starts
+
+SMALL = {
+    "rayleigh": {"n": 12},
+    "dictionary-learning": {"n": 6, "p": 1500},
+    "invariant-subspace": {"n": 6, "k": 2},
+    "brockett": {"n": 4, "k": 2},
+    "singular-vectors": {"m": 4, "n": 3},
+    "low-rank": {"m": 4, "n": 3, "rank": 1},
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_saddles_of_registered_problems_are_exact(name):
+    problem = riemtr.problems.build(name, rng=0, **SMALL[name]).problem
+    count = 1 if name == "low-rank" else 2  # slow: differences of pymanopt's vectors in parts
+    found = saddle_starts(problem, count, seed=0)
+    assert len(found) == count
+    costs = [problem.at(saddle.point).cost for saddle in found]
+    assert abs(costs[0] - costs[-1]) > 1e-6 or count == 1
+    for saddle in found:
+        certificate = riemtr.certify(problem, saddle.point, tolerance=1e-12)
+        assert certificate.verdict in ("saddle", "maximizer")
+        assert certificate.verdict == saddle.verdict
+        assert saddle.gradient_norm == pytest.approx(0.0, abs=1e-13)
+
+
+def test_saddles_of_the_rayleigh_quotient_are_eigenvectors():
+    case = riemtr.problems.build("rayleigh", rng=1, n=6)
+    values = case.truth.details["eigenvalues"]
+    for saddle in saddle_starts(case.problem, 5, seed=0):
+        cost = case.problem.at(saddle.point).cost
+        nearest = np.abs(values - cost).argmin()
+        assert cost == pytest.approx(values[nearest], abs=1e-14)
+        assert nearest > 0
+        assert (saddle.verdict == "maximizer") == (nearest == 5)
+
+
+def test_no_more_than_there_are():
+    problem = riemtr.problems.build("rayleigh", rng=0, n=3).problem  # one saddle, one maximizer
+    found = saddle_starts(problem, 10, seed=0)
+    assert sorted(start.verdict for start in found) == ["maximizer", "saddle"]
+
+
+def test_a_cost_without_saddles_has_none():
+    problem = riemtr.problems.build("covariance", rng=0, n=2, samples=20).problem
+    assert saddle_starts(problem, 3, seed=0) == []
+
+
+def test_where_the_cost_is_not_finite_there_is_none():
+    problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x[0] * np.nan)
+    assert saddle_starts(problem, 1, seed=0) == []
+
+
+def test_random_starts_depend_on_the_seed_alone():
+    problem = riemtr.problems.build("brockett", rng=0).problem
+    few, many, other = (random_starts(problem, n, seed=s) for n, s in ((2, 0), (4, 0), (2, 1)))
+    for a, b in zip(few, many, strict=False):
+        np.testing.assert_array_equal(a.point, b.point)
+    assert not np.allclose(few[0].point, few[1].point)
+    assert not np.allclose(few[0].point, other[0].point)
+
+
+def test_a_single_precision_cost_gets_single_precision_points():
+    data = np.random.default_rng(0).laplace(size=(6, 100)).astype(np.float32)
+    problem = riemtr.dictionary_problem(data, mu=0.5)
+    assert random_starts(problem, 1, seed=0)[0].point.dtype == np.float32

@@ -1,0 +1,48 @@
+import numpy as np
+
+import riemtr
+from riemtr.compare.watching import WatchedProblem
+from riemtr.interop.pymanopt import to_pymanopt
+from riemtr.problem import Counts
+
+
+def problem():
+    return riemtr.problems.build("rayleigh", rng=0, n=4).problem
+
+
+def test_everything_is_counted_whoever_asks():
+    watched = WatchedProblem(problem())
+    a, b = np.eye(4)[:2]
+    here = watched.at(a)
+    _ = here.cost, here.gradient, here.gradient
+    mine = Counts()
+    there = watched.at(b, mine)
+    _ = there.gradient, there.hessian(a)
+    theirs = to_pymanopt(watched)
+    theirs.cost(a)
+    theirs.riemannian_gradient(a)
+    assert watched.counts == Counts(costs=2, gradients=3, hessian_products=1)
+    assert mine == Counts(gradients=1, hessian_products=1)
+
+
+def test_notes_are_of_points_whose_gradient_was_asked_for():
+    original = problem()
+    watched = WatchedProblem(original)
+    points = np.eye(4)
+    _ = watched.at(points[0]).gradient
+    _ = watched.at(points[1]).cost  # a trial point
+    _ = watched.at(points[2]).gradient
+    watched.note()
+    watched.note()  # only once
+    norms = [row[2] for row in watched.rows]
+    assert norms == [original.at(points[0]).gradient_norm, original.at(points[2]).gradient_norm]
+    assert [row[3].gradients for row in watched.rows] == [1, 2]
+    assert [row[3].costs for row in watched.rows] == [0, 1]
+
+
+def test_a_solver_finds_the_same_on_it():
+    original = problem()
+    expected = riemtr.PracticalTRM().solve(original, rng=0)
+    found = riemtr.PracticalTRM().solve(WatchedProblem(original), rng=0)
+    np.testing.assert_array_equal(found.point, expected.point)
+    assert found.counts == expected.counts
