@@ -34,30 +34,40 @@ def check_data(Y: Any, name: str = "Y") -> np.ndarray:
     ValueError: Y must be a 2-D array, features x samples; got shape (2,); for one feature pass \
 Y[None, :], for one sample Y[:, None]
     """
-    array = _as_real_array(Y, name)
-    if array.ndim != 2:
-        remedy = (
-            f"for one feature pass {name}[None, :], for one sample {name}[:, None]"
-            if array.ndim == 1
-            else "reshape each sample into one column"
-        )
-        raise ValueError(
-            f"{name} must be a 2-D array, features x samples; got shape {array.shape}; {remedy}"
-        )
-    if array.size == 0:
-        raise ValueError(
-            f"{name} must have at least one row and one column; got shape {array.shape}"
-        )
+    array = as_real_array(Y, name)
+    check_shape(array.shape, name)
     if not math.isfinite(largest_entry(array)):
-        row, column = _first_nonfinite(array)
-        raise ValueError(
-            f"{name} must be finite; got {array[row, column]} at row {row}, column {column}; "
-            f"drop the samples concerned: {name}[:, np.isfinite({name}).all(axis=0)]"
-        )
+        row, column = first_nonfinite(array)
+        keep = f"{name}[:, np.isfinite({name}).all(axis=0)]"
+        raise nonfinite(name, array[row, column], row, column, keep)
     return array
 
 
-def _as_real_array(Y: Any, name: str) -> np.ndarray:
+def check_shape(shape: tuple[int, ...], name: str) -> None:
+    """Raise the error for a shape that is not that of a data matrix."""
+    if len(shape) != 2:
+        remedy = (
+            f"for one feature pass {name}[None, :], for one sample {name}[:, None]"
+            if len(shape) == 1
+            else "reshape each sample into one column"
+        )
+        raise ValueError(
+            f"{name} must be a 2-D array, features x samples; got shape {shape}; {remedy}"
+        )
+    if 0 in shape:
+        raise ValueError(f"{name} must have at least one row and one column; got shape {shape}")
+
+
+def nonfinite(name: str, value: float, row: int, column: int, keep: str) -> ValueError:
+    """Return the error for an entry that is NaN or infinite; ``keep`` selects the good samples."""
+    return ValueError(
+        f"{name} must be finite; got {value} at row {row}, column {column}; drop the samples "
+        f"concerned: {keep}"
+    )
+
+
+def as_real_array(Y: Any, name: str) -> np.ndarray:
+    """Return an array of float32 or float64, dense, without a copy where it is one already."""
     if isinstance(Y, np.ma.MaskedArray) and np.ma.is_masked(Y):
         raise ValueError(f"{name} must have no masked entries; fill or drop them first")
     if not scipy.sparse.issparse(Y):
@@ -93,6 +103,7 @@ def largest_entry(array: np.ndarray) -> float:
         return float(np.maximum(array.max(), -array.min()))
 
 
-def _first_nonfinite(array: np.ndarray) -> tuple[int, int]:
+def first_nonfinite(array: np.ndarray) -> tuple[int, int]:
+    """Return row and column of the first entry, row by row, that is NaN or infinite."""
     bad = next(i for i, row in enumerate(array) if not np.isfinite(row).all())
     return bad, int(np.argmin(np.isfinite(array[bad])))

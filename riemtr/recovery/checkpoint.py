@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.data.partitioned import Partitioned
+
 Record = dict[str, Any]
 """Arrays, numbers, strings and booleans by name."""
 
@@ -120,12 +122,22 @@ def stored_settings(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     return _read(Path(path))[0] if Path(path).exists() else None
 
 
-def fingerprint(data: np.ndarray) -> str:
-    """Return a hash of the data's type, shape and every bit, without a copy of the whole."""
+def fingerprint(data: np.ndarray | Partitioned) -> str:
+    """Return a hash of the data's type, shape and every bit, without a copy of the whole.
+
+    That of partitioned data depends on the partition, too, on which the last bits of sums depend.
+    """
     digest = hashlib.sha256(f"{data.dtype.str} {data.shape}".encode())
-    for row in data:
-        digest.update(np.ascontiguousarray(row).tobytes())
+    if isinstance(data, Partitioned):
+        digest.update(repr(data.total(_block_fingerprint)).encode())
+    else:
+        for row in data:
+            digest.update(np.ascontiguousarray(row).tobytes())
     return digest.hexdigest()
+
+
+def _block_fingerprint(block: np.ndarray, first: int) -> tuple[list[str]]:
+    return ([f"{first} {fingerprint(block)}"],)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Record]]:

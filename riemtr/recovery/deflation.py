@@ -9,12 +9,66 @@ done by blocks of columns, makes room for one more direction.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+
 import numpy as np
+
+from riemtr.recovery.reconstruction import NormalForm
+from riemtr.recovery.rounding import Rounding, round_direction
+from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
 
 _BLOCK_ENTRIES = 2**18  # 2 MB of float64: a block and what is computed from it stay in cache
 
 
-class Deflation:
+class Coordinates:
+    """An orthogonal V, n x n, with its first columns set aside.
+
+    Attributes
+    ----------
+    rotation : ndarray, shape (n, n)
+        V, in float64.
+    found : int
+        How many of the first columns of V are set aside.
+    """
+
+    def __init__(self, n: int):
+        self.rotation = np.eye(n)
+        self.found = 0
+
+    def lift(self, z: np.ndarray) -> np.ndarray:
+        """Return U z in the original coordinates, for z on the sphere of the deflated problem."""
+        return self.rotation[:, self.found :] @ z
+
+    def set_aside(self, z: np.ndarray) -> None:
+        """Make U z, with z a unit vector, the next direction found."""
+        mirror = np.array(z, dtype=np.float64)
+        # The reflection that maps the first axis to -sign(z_0) z: no cancellation.
+        sign = 1.0 if mirror[0] >= 0 else -1.0
+        mirror[0] += sign
+        weights = (2.0 / (mirror @ mirror)) * mirror
+        self._reflect(mirror, weights, -sign)
+        basis = self.rotation[:, self.found :]
+        basis -= np.outer(basis @ weights, mirror)
+        basis[:, 0] *= -sign
+        self.found += 1
+
+    def restart(self, directions: np.ndarray) -> None:
+        """Set aside the span of given directions, as columns, in place of all found before."""
+        coordinates = self.rotation.T @ directions
+        turn, _ = np.linalg.qr(coordinates, mode="complete")
+        self._turn(turn)
+        self.rotation = self.rotation @ turn
+        self.found = directions.shape[1]
+
+    def _reflect(self, mirror: np.ndarray, weights: np.ndarray, sign: float) -> None:
+        """Take data in the coordinates of the complement along; its first row by sign, too."""
+
+    def _turn(self, turn: np.ndarray) -> None:
+        """Take data along to the coordinates V turn."""
+
+
+class Deflation(Coordinates):
     """Data V'Y, with V orthogonal and its first columns set aside.
 
     Parameters
@@ -28,10 +82,6 @@ class Deflation:
     ----------
     data : ndarray, shape (n, p)
         V'Y.
-    rotation : ndarray, shape (n, n)
-        V, in float64.
-    found : int
-        How many of the first columns of V are set aside.
 
     Examples
     --------
@@ -45,47 +95,14 @@ class Deflation:
     """
 
     def __init__(self, data: np.ndarray, owned: bool = False):
+        super().__init__(data.shape[0])
         self.data = data
-        self.rotation = np.eye(data.shape[0])
-        self.found = 0
         self._owned = owned and data.flags.writeable and data.flags.c_contiguous
 
     @property
     def complement(self) -> np.ndarray:
         """The data of the deflated problem, (n - found) x p: a view that later turns change."""
         return self.data[self.found :]
-
-    def lift(self, z: np.ndarray) -> np.ndarray:
-        """Return U z in the original coordinates, for z on the sphere of the deflated problem."""
-        return self.rotation[:, self.found :] @ z
-
-    def set_aside(self, z: np.ndarray) -> None:
-        """Make U z, with z a unit vector, the next direction found."""
-        mirror = np.array(z, dtype=np.float64)
-        # The reflection that maps the first axis to -sign(z_0) z: no cancellation.
-        sign = 1.0 if mirror[0] >= 0 else -1.0
-        mirror[0] += sign
-        weights = (2.0 / (mirror @ mirror)) * mirror
-        self._own()
-        rows = self.complement
-        narrow, narrow_weights = mirror.astype(rows.dtype), weights.astype(rows.dtype)
-        for columns in _blocks(rows):
-            block = rows[:, columns]
-            block -= np.outer(narrow, narrow_weights @ block)
-        basis = self.rotation[:, self.found :]
-        basis -= np.outer(basis @ weights, mirror)
-        rows[0] *= -sign
-        basis[:, 0] *= -sign
-        self.found += 1
-
-    def restart(self, directions: np.ndarray) -> None:
-        """Set aside the span of given directions, as columns, in place of all found before."""
-        coordinates = self.rotation.T @ directions
-        turn, _ = np.linalg.qr(coordinates, mode="complete")
-        self._own()
-        overwrite(turn.T, self.data)
-        self.rotation = self.rotation @ turn
-        self.found = directions.shape[1]
 
     def gram(self) -> np.ndarray:
         """Return Y Y', in the original coordinates."""
@@ -95,10 +112,53 @@ class Deflation:
             total += block @ block.T
         return self.rotation @ total @ self.rotation.T
 
-    def surrender(self) -> np.ndarray:
-        """Return the array of the turned data, to be overwritten; the deflation ends with it."""
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """The Euclidean length of each sample."""
+        return column_lengths(self.data)
+
+    def zeros(self, direction: np.ndarray, most: int) -> Zeros:
+        """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
+        turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, most)
+        return Zeros(turned.count, self.rotation @ turned.gram @ self.rotation.T)
+
+    def round(self, direction: np.ndarray) -> Rounding:
+        """Round a direction against all the data; in the original coordinates, without dual."""
+        turned = round_direction(self.data, self.rotation.T @ direction)
+        return replace(
+            turned,
+            direction=self.rotation @ turned.direction,
+            solution=self.rotation @ turned.solution,
+            dual=np.empty(0),
+        )
+
+    def coefficients(self, form: NormalForm, exact: np.ndarray) -> np.ndarray:
+        """Return X = scales * Q'Y, over the array of the turned data: the deflation ends with it.
+
+        Parameters
+        ----------
+        form : NormalForm
+        exact : ndarray of bool, shape (n,)
+            The rows in which what is rounding is set to zero.
+        """
+        lengths = self.lengths
         self._own()
+        overwrite(form.scales[:, None] * (form.directions.T @ self.rotation), self.data)
+        clear_rounding(self.data, lengths, form.scales, exact)
         return self.data
+
+    def _reflect(self, mirror: np.ndarray, weights: np.ndarray, sign: float) -> None:
+        self._own()
+        rows = self.complement
+        narrow, narrow_weights = mirror.astype(rows.dtype), weights.astype(rows.dtype)
+        for columns in _blocks(rows):
+            block = rows[:, columns]
+            block -= np.outer(narrow, narrow_weights @ block)
+        rows[0] *= sign
+
+    def _turn(self, turn: np.ndarray) -> None:
+        self._own()
+        overwrite(turn.T, self.data)
 
     def _own(self) -> None:
         if not self._owned:

@@ -19,10 +19,10 @@ from riemtr.recovery.l1_smoothing import smoothed_guess
 from riemtr.recovery.l1_vertex import vertex_where
 
 _BAND = 6  # first band, in columns per unknown: on image patches it held every uncertain sign
-_GROWTH = 4
+GROWTH = 4
 _GATHERED = 2**22  # entries (32 MB) up to which a band is copied; beyond, all is solved in place
-_REPAIRS = 3  # bands mended this often are chosen anew, and wider
-_ZERO = 1e-11  # residual over |column| |x| that counts as vanishing
+REPAIRS = 3  # bands mended this often are chosen anew, and wider
+ZERO = 1e-11  # residual over |column| |x| that counts as vanishing
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
         found = minimize_l1(kept, kept_offset, x)
         iterations += found.iterations
         trial = offset + columns.dot(found.x)
-        negligible = _ZERO * lengths * (1.0 + np.linalg.norm(found.x))
+        negligible = ZERO * lengths * (1.0 + np.linalg.norm(found.x))
         unaccounted = np.abs(trial) - signs * trial  # a sign of 0 accounts for nothing
         unaccounted[band] = 0.0
         wrong = np.flatnonzero(unaccounted > negligible)
@@ -72,7 +72,7 @@ def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
             return Folded(Regression(found.x, dual, True, iterations), kept, kept_offset)
         if (trial_objective := float(np.abs(trial).sum())) < objective:
             x, residual, objective = found.x, trial, trial_objective
-        if 0 < len(wrong) <= width // 2 and repairs < _REPAIRS:
+        if 0 < len(wrong) <= width // 2 and repairs < REPAIRS:
             band, repairs = np.union1d(band, wrong), repairs + 1
             continue
         # so many wrong signs: residuals by the thousand may be about to vanish together
@@ -80,7 +80,7 @@ def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
         iterations += together.solution.iterations
         if together.solution.exact:
             return replace(together, solution=replace(together.solution, iterations=iterations))
-        band, repairs, width = None, 0, _GROWTH * width
+        band, repairs, width = None, 0, GROWTH * width
     found = minimize_l1(columns, offset, x)
     found = replace(found, iterations=iterations + found.iterations)
     return Folded(found, columns, offset)
@@ -96,7 +96,7 @@ def _vanishing_together(
     kept = Columns(columns.take(band), noise=columns.noise)
     found = minimize_l1(kept, offset[band], x)
     residual = np.abs(offset + columns.dot(found.x))
-    vanishing = residual <= _ZERO * columns.lengths * (1.0 + np.linalg.norm(found.x))
+    vanishing = residual <= ZERO * columns.lengths * (1.0 + np.linalg.norm(found.x))
     solution = replace(found, dual=np.zeros_like(offset), exact=False)
     if vanishing.sum() >= 2 * columns.rows:
         vertex = vertex_where(columns, offset, found.x, vanishing)

@@ -10,10 +10,10 @@ from scipy.linalg import lapack
 
 from riemtr.recovery.l1_columns import Columns
 
-_EXACT = 1e-11  # relative gap of a vertex that is optimal to rounding
-_BALANCED = 1e-12  # and its dual residual, per length of the rows and root of the columns
+EXACT_GAP = 1e-11  # relative gap of a vertex that is optimal to rounding
+BALANCED = 1e-12  # and its dual residual, per length of the rows and root of the columns
 _APART = 4.0  # ratio between vanishing and other residuals, per slack, that tells them apart
-_OUTSIDE = 1e-10  # how far rounding may carry a dual entry beyond [-1, 1]; it is clipped back
+OUTSIDE = 1e-10  # how far rounding may carry a dual entry beyond [-1, 1]; it is clipped back
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ def judge(columns: Columns, offset: np.ndarray, x: np.ndarray, t: np.ndarray) ->
     objective = float(np.abs(offset + change).sum())
     terms = float(np.abs(offset).sum() + np.abs(change).sum())
     gap = (objective - float(offset @ t)) / max(objective, 1e-3 * terms)  # terms carry rounding
-    allowed = _BALANCED * columns.longest_row * np.sqrt(columns.count)
+    allowed = BALANCED * columns.longest_row * np.sqrt(columns.count)
     balanced = np.max(np.abs(columns.combine(t)), initial=0.0) <= allowed
-    feasible = bool(outside <= _OUTSIDE and balanced)
-    return Vertex(x, t, abs(gap) if feasible else np.inf, feasible and abs(gap) <= _EXACT)
+    feasible = bool(outside <= OUTSIDE and balanced)
+    return Vertex(x, t, abs(gap) if feasible else np.inf, feasible and abs(gap) <= EXACT_GAP)
 
 
 def _square(
@@ -145,9 +145,9 @@ def _many(
 ) -> Vertex:
     """Thousands of vanishing residuals: least squares by k x k Gram matrices, none gathered."""
     vanishing = signs == 0.0
-    dual = _solver(columns.gram(slack**2))
+    dual = gram_solver(columns.gram(slack**2))
     uniform = np.array_equal(slack, vanishing)
-    primal = dual if uniform else _solver(columns.gram(vanishing.astype(float)))
+    primal = dual if uniform else gram_solver(columns.gram(vanishing.astype(float)))
     t = signs + np.where(vanishing, t, 0.0)
     for _ in range(3):  # the later passes refine: the Gram matrix squares the condition number
         x = x - primal(columns.combine(np.where(vanishing, offset + columns.dot(x), 0.0)))
@@ -155,7 +155,7 @@ def _many(
     return judge(columns, offset, x, t)
 
 
-def _solver(gram: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def gram_solver(gram: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return the inverse of a Gram matrix on its range, as a function."""
     factor, failed = lapack.dpotrf(gram)
     if not failed and lapack.dpocon(factor, np.abs(gram).sum(axis=0).max())[0] > 1e-10:

@@ -14,14 +14,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
+from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
 from riemtr.recovery.preconditioning import Preconditioned
-from riemtr.recovery.reconstruction import coefficients, normal_form
+from riemtr.recovery.reconstruction import normal_form
 from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
+    Data,
     Inspector,
     Row,
     RowSolver,
@@ -31,7 +34,6 @@ from riemtr.recovery.rows import (
     lifted,
     round_against,
     solve_deflated,
-    threshold,
 )
 
 _ATTEMPTS = 3  # passes over rows found wanting, each from new starts
@@ -43,7 +45,7 @@ class Run:
     Parameters
     ----------
     white : Preconditioned
-        The data, and the maps to them; ``white.data`` is overwritten if ``owned``.
+        The data, in memory or partitioned, and the maps to them; overwritten if ``owned``.
     owned : bool
         Whether it may be.
     mu : float
@@ -76,9 +78,13 @@ class Run:
         self.journal = journal
         self.watch = watch
         self.begin = begin
-        self.deflation = Deflation(white.data, owned)
+        self.deflation: Data = (
+            PartitionedDeflation(white.data)
+            if isinstance(white.data, Partitioned)
+            else Deflation(white.data, owned)
+        )
         self.inspector = Inspector(self.deflation)
-        size = math.sqrt(float(np.mean(self.inspector.lengths**2)) / white.rank)
+        size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size) if solver is None else solver
 
     def recover(self, rounding: bool, pool: ThreadPoolExecutor) -> list[Row]:
@@ -181,10 +187,8 @@ class Run:
         form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
         atoms = [atom_of(row, doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
         atoms = [atoms[i] for i in form.order]
-        X = coefficients(form, self.deflation)
-        for row, atom, scale in zip(X, atoms, form.scales, strict=True):
-            if atom.exact:  # what rounding left of zeros
-                row[np.abs(row) <= threshold(X) * scale * self.inspector.lengths] = 0.0
+        exact = np.array([atom.exact for atom in atoms])
+        X = self.deflation.coefficients(form, exact)
         kind = X.dtype
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),

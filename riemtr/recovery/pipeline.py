@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.matrices import check_data
+from riemtr.data.partitioned import Partitioned, as_data
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
 from riemtr.recovery.passes import Run, atom_of
-from riemtr.recovery.preconditioning import Preconditioned
+from riemtr.recovery.preconditioning import Matrix, Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
 from riemtr.recovery.rows import RowSolver
@@ -40,8 +40,16 @@ def recover_dictionary(
 
     Parameters
     ----------
-    Y : array_like, shape (n, p)
+    Y : array_like or Dask array, shape (n, p)
         Data, one sample per column, anything :func:`riemtr.data.check_data` accepts; not modified.
+        A Dask array stays where it is: functions go to its blocks of samples, sums come back, and
+        the few samples that decide a rounding (up to 128 MB of them; less than 256 MB of data may
+        come whole). No worker holds all of Y, and the coefficients are a Dask array with the same
+        blocks, computed when asked for. The whitened blocks stay in the memory of a cluster's
+        workers, and are computed again from their source if a worker is lost; without a cluster,
+        whenever they are visited. Blocks of some 100 MB are a good size. The result is that of
+        the same data in memory, to rounding; where data do not follow the model, as images do
+        not, rounding is enough to end at other rows, certified as well, in memory or not.
     mu : float
         Smoothing parameter of the cost; the paper's 1e-2. Preconditioned data have mean square 1
         in every direction, so it is relative to their size, whatever the units of Y. Without
@@ -80,13 +88,13 @@ def recover_dictionary(
     (True, True)
     """
     begin = time.perf_counter()
-    data = check_data(Y)
+    data = as_data(Y)
     _check(mu, solver)
     jobs = _jobs(n_jobs)
     seed = _seed(rng, checkpoint)
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
-    with blas_threads_for(data.size):
+    with blas_threads_for(_entries_here(data)):
         white = _prepare(data, precondition, rank)
         run = Run(white, precondition, float(mu), solver, seed, journal, watcher(progress), begin)
         pool = ThreadPoolExecutor(jobs)
@@ -121,9 +129,9 @@ def recover_row(
     'exactly sparse, certified'
     """
     begin = time.perf_counter()
-    data = check_data(Y)
+    data = as_data(Y)
     _check(mu, solver)
-    with blas_threads_for(data.size):
+    with blas_threads_for(_entries_here(data)):
         white, watch = _prepare(data, precondition, rank), watcher(False)
         seed = _seed(rng, None)
         run = Run(white, precondition, float(mu), solver, seed, Journal(), watch, begin)
@@ -140,7 +148,7 @@ def _check(mu: float, solver: RowSolver | None) -> None:
         )
 
 
-def _prepare(data: np.ndarray, precondition: bool, rank: int | str | None) -> Preconditioned:
+def _prepare(data: Matrix, precondition: bool, rank: int | str | None) -> Preconditioned:
     if precondition:
         return whiten(data, rank=rank)
     n, p = data.shape
@@ -190,8 +198,13 @@ def _seed(rng: Any, checkpoint: str | os.PathLike[str] | None) -> int:
     return seed
 
 
+def _entries_here(data: Matrix) -> int:
+    """How much data this process multiplies at once: with Dask, a block per thread or none."""
+    return 0 if isinstance(data, Partitioned) else data.size
+
+
 def _settings(
-    data: np.ndarray,
+    data: Matrix,
     mu: float,
     solver: RowSolver | None,
     precondition: bool,

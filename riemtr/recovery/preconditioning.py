@@ -20,13 +20,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from riemtr.data.checks import real
-from riemtr.data.matrices import check_data, largest_entry
+from riemtr.data.matrices import largest_entry
+from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
 
 BLOCK_ENTRIES = 2**20
 """Entries of Y handled at once: 8 MB, enough for full speed of the matrix products."""
@@ -36,6 +37,10 @@ WELL_CONDITIONED = 1e-2
 
 MOST_PASSES = 6
 """Three whiten anything that is not rank-deficient; the bound only guards the loop."""
+
+
+Matrix = np.ndarray | Partitioned
+"""In memory, or partitioned: what is done to it are Gram matrices and maps of its columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,7 @@ class Preconditioned:
     Attributes
     ----------
     data : array, shape (r, p)
+        A Dask array, not computed yet, if Y is one:
         ``scale * (Y Y')^(-1/2) Y`` if r = n, coordinates in `basis` if r < n; its rows are
         orthogonal, of norm `scale`, and span the row space of Y.
     matrix : array, shape (r, n)
@@ -68,7 +74,7 @@ class Preconditioned:
         ``sqrt(p)``, or ``sqrt(p * theta)`` where theta was given.
     """
 
-    data: np.ndarray
+    data: Any
     matrix: np.ndarray
     inverse: np.ndarray
     basis: np.ndarray
@@ -89,7 +95,7 @@ def precondition(
 
     Parameters
     ----------
-    Y : array_like, shape (n, p)
+    Y : array_like or Dask array, shape (n, p)
         The data, one sample per column: anything `check_data` accepts.
     rank : None, int or "auto"
         How many principal directions to keep. None keeps all n, and is an error if Y is
@@ -116,8 +122,8 @@ def precondition(
     wanted = _check_rank(rank)
     if theta is not None and real("theta", theta, low=0.0, high=1.0) == 0:
         raise ValueError(f"theta must be above 0 and at most 1, or None if unknown; got {theta!r}")
-    Y = check_data(Y)
-    n, p = Y.shape
+    data = as_data(Y)
+    n, p = data.shape
     if wanted is None and p < n:
         raise ValueError(
             f"Y must have at least as many samples (columns) as features (rows); got {n} features "
@@ -125,8 +131,9 @@ def precondition(
             f"in the row space of Y"
         )
     scale = math.sqrt(p if theta is None else p * theta)
-    found = _decompose(Y)
-    return _finish(Y, found, _choose_rank(Y, found.values, wanted), scale)
+    found = _decompose(data)
+    white = _finish(data, found, _choose_rank(data, found.values, wanted), scale)
+    return replace(white, data=white.data.to_dask()) if is_dask_array(Y) else white
 
 
 def _check_rank(rank: int | str | None) -> int | str | None:
@@ -148,11 +155,11 @@ class _Whitening:
     left: np.ndarray
     values: np.ndarray
     turn: np.ndarray
-    Z: np.ndarray
+    Z: Matrix
     unit: float
 
 
-def _decompose(Y: np.ndarray) -> _Whitening:
+def _decompose(Y: Matrix) -> _Whitening:
     """Find the singular values and vectors of Y, in passes over whitened copies Z of Y.
 
     The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
@@ -164,7 +171,8 @@ def _decompose(Y: np.ndarray) -> _Whitening:
     floor = 10 * n * float(np.finfo(np.float64).eps)
     tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
     unit = _power_of_two(Y)
-    Z, root = Y, np.eye(n)
+    Z: Matrix = Y
+    root = np.eye(n)
     for _ in range(MOST_PASSES):
         eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0))
         if eigenvalues[-1] == 0:
@@ -181,13 +189,13 @@ def _decompose(Y: np.ndarray) -> _Whitening:
     return _Whitening(left, values, turn, Z, unit)
 
 
-def _finish(Y: np.ndarray, found: _Whitening, r: int, scale: float) -> Preconditioned:
+def _finish(Y: Matrix, found: _Whitening, r: int, scale: float) -> Preconditioned:
     """Rotate to the symmetric form, or keep the leading r coordinates, and build the maps."""
     left, values, unit = found.left[:, :r], found.values[:r], found.unit
     # Full rank: (Y Y')^(-1/2) Y = U diag(1/s) U' Y, symmetric as in the paper.
     rotation = left if r == Y.shape[0] else np.eye(r)
     data = _apply(scale * rotation @ found.turn[:r], found.Z, Y, unit)
-    if data.base is not None and 2 * r <= data.base.shape[0]:
+    if isinstance(data, np.ndarray) and data.base is not None and 2 * r <= data.base.shape[0]:
         data = data.copy()  # frees the rows that were dropped
     matrix = (scale * unit) * (rotation / values) @ left.T
     inverse = (left * values) @ rotation.T / (scale * unit)
@@ -203,14 +211,14 @@ def _finish(Y: np.ndarray, found: _Whitening, r: int, scale: float) -> Precondit
     )
 
 
-def _choose_rank(Y: np.ndarray, values: np.ndarray, wanted: int | str | None) -> int:
+def _choose_rank(Y: Matrix, values: np.ndarray, wanted: int | str | None) -> int:
     numerical = values.size
     if wanted == "auto":
         return numerical
     r = Y.shape[0] if wanted is None else int(wanted)
     if r <= numerical:
         return r
-    zero = np.flatnonzero(~Y.any(axis=1))
+    zero = np.flatnonzero(_nonzeros(Y) == 0)
     causes = f"row {zero[0]} is zero" if zero.size else "some rows are combinations of others"
     kind = "of full rank" if wanted is None else f"of rank at least {r}, the rank asked for"
     raise ValueError(
@@ -219,9 +227,21 @@ def _choose_rank(Y: np.ndarray, values: np.ndarray, wanted: int | str | None) ->
     )
 
 
-def _power_of_two(Y: np.ndarray) -> float:
+def _nonzeros(Y: Matrix) -> np.ndarray:
+    """Return how many entries of each row are not zero."""
+    if isinstance(Y, Partitioned):
+        return Y.total(_nonzeros_of_block)[0]
+    return np.count_nonzero(Y, axis=1)
+
+
+def _nonzeros_of_block(block: np.ndarray, first: int) -> tuple[np.ndarray]:
+    return (_nonzeros(block),)
+
+
+def _power_of_two(Y: Matrix) -> float:
     """Return 1, or where squares of the entries would over- or underflow, what prevents it."""
-    exponent = math.frexp(largest_entry(Y))[1]
+    largest = Y.largest if isinstance(Y, Partitioned) else largest_entry(Y)
+    exponent = math.frexp(largest)[1]
     return 1.0 if abs(exponent) < 400 else math.ldexp(1.0, min(-exponent, 1000))
 
 
@@ -238,17 +258,28 @@ def _blocks(Z: np.ndarray, unit: float) -> Iterator[tuple[slice, np.ndarray]]:
         yield columns, block if unit == 1 else block * unit
 
 
-def _gram(Z: np.ndarray, unit: float) -> np.ndarray:
+def _gram(Z: Matrix, unit: float) -> np.ndarray:
     """Return ``unit^2 Z Z'``, summed in float64."""
+    if isinstance(Z, Partitioned):
+        return Z.total(_gram_of_block, unit)[0]
     total = np.zeros((Z.shape[0], Z.shape[0]))
     for _, block in _blocks(Z, unit):
         total += block @ block.T
     return total
 
 
-def _apply(map_: np.ndarray, Z: np.ndarray, Y: np.ndarray, unit: float) -> np.ndarray:
-    """Return ``map_ @ Z``: over Z itself, or if that is still the user's Y, in a new array."""
+def _gram_of_block(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
+    return (_gram(block, unit),)
+
+
+def _apply(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
+    """Return ``map_ @ Z``: over Z itself, or if that is still the user's Y, in a new array.
+
+    What is partitioned is mapped when visited, and so takes no memory until it is kept.
+    """
     r = map_.shape[0]
+    if isinstance(Z, Partitioned):
+        return Z.mapped(_apply_to_block, map_, unit if Z is Y else 1.0, rows=r)
     if Z is Y:
         out = np.empty((r, Y.shape[1]), dtype=Y.dtype)
     else:
@@ -256,3 +287,7 @@ def _apply(map_: np.ndarray, Z: np.ndarray, Y: np.ndarray, unit: float) -> np.nd
     for columns, block in _blocks(Z, unit):
         out[:, columns] = map_ @ block
     return out
+
+
+def _apply_to_block(block: np.ndarray, map_: np.ndarray, unit: float) -> np.ndarray:
+    return _apply(map_, block, block, unit)

@@ -1,12 +1,10 @@
-"""From directions to the dictionary and the coefficients, in normal form."""
+"""From directions to the dictionary, in normal form."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-
-from riemtr.recovery.deflation import Deflation, overwrite
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +40,8 @@ def normal_form(
         (W Y)(W Y)'.
     """
     dictionary = inverse.astype(np.float64) @ np.linalg.inv(directions.T)
-    lengths = np.linalg.norm(dictionary, axis=0)
+    exponent = np.frexp(np.abs(dictionary).max())[1]  # or squares over- or underflow
+    lengths = np.ldexp(np.linalg.norm(np.ldexp(dictionary, -exponent), axis=0), exponent)
     largest = np.argmax(np.abs(dictionary), axis=0)
     signs = np.where(dictionary[largest, np.arange(dictionary.shape[1])] < 0, -1.0, 1.0)
     row_lengths = np.sqrt(np.einsum("ij,ij->j", directions, gram @ directions))
@@ -53,11 +52,3 @@ def normal_form(
     return NormalForm(
         dictionary, unmixing, directions[:, order] * np.sign(scales), np.abs(scales), order
     )
-
-
-def coefficients(form: NormalForm, deflation: Deflation) -> np.ndarray:
-    """Return X = scales * Q'(W Y), over the array that held the turned data."""
-    turn = form.scales[:, None] * (form.directions.T @ deflation.rotation)
-    data = deflation.surrender()
-    overwrite(turn, data)
-    return data

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.data.partitioned import is_dask_array
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
 
@@ -90,7 +91,7 @@ class Recovery:
     dictionary : ndarray, shape (n, r)
         A, one atom per column; r = n unless the rank was reduced.
     coefficients : ndarray, shape (r, p)
-        X. What is rounding in exactly sparse rows is set to zero.
+        X, a Dask array where Y is one. What is rounding in exactly sparse rows is set to zero.
     directions : ndarray, shape (r, r)
         Unit vectors q as columns, on the sphere of the whitened data (of Y itself without
         preconditioning).
@@ -109,7 +110,7 @@ class Recovery:
     """
 
     dictionary: np.ndarray
-    coefficients: np.ndarray
+    coefficients: Any
     directions: np.ndarray
     unmixing: np.ndarray
     atoms: tuple[Atom, ...]
@@ -131,6 +132,8 @@ class Recovery:
     @property
     def objective(self) -> float:
         """The sum of the magnitudes of X, \\|A^-1 Y\\|_1 for invertible A."""
+        if is_dask_array(self.coefficients):
+            return float(np.abs(self.coefficients).sum())
         return float(sum(np.abs(row).sum() for row in self.coefficients))
 
     def _summary(self) -> list[tuple[str, str]]:

@@ -12,18 +12,20 @@ regression that :mod:`riemtr.recovery.l1_interior_point` solves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
 
+from riemtr.data.partitioned import is_dask_array, partition
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
 from riemtr.recovery.l1_interior_point import Regression
+from riemtr.recovery.l1_program import balanced_program, unit_vector
 
 _SMALL_ENTRIES = 10**7  # of another type than float64, converted once and not in every product
-_BALANCED = 128.0  # ratio of row lengths up to which Y is used as it is
 CERTIFIED_GAP = 1e-9  # the largest relative duality gap that counts as proof
 
 
@@ -69,14 +71,15 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
 
     Parameters
     ----------
-    Y : ndarray, shape (n, p)
-        The (whitened) data, columns are samples; read where it lies, never copied whole by
+    Y : ndarray or Dask array, shape (n, p)
+        The (whitened) data, columns are samples; a Dask array stays where it is, and the dual is
+        left out. An array is read where it lies, never copied whole by
         ``"interior-point"`` unless it is small and of another type than float64.
     r : ndarray, shape (n,)
         The direction to round, of any length but zero: a solver's ``result.point``. The nearer to
         the optimum, the faster.
     method : {"interior-point", "highs"}
-        ``"highs"`` is SciPy's solver, the reference.
+        ``"highs"`` is SciPy's solver, the reference; not for Dask arrays.
 
     Examples
     --------
@@ -88,36 +91,33 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
     """
     if method not in _METHODS:
         raise unknown_name("method", method, _METHODS)
+    if is_dask_array(Y):
+        return _round_against_dask(Y, r, method)
     data, largest = _checked_data(Y)
     unit, length = _checked_direction(r, data.shape[0])
     if data.size <= _SMALL_ENTRIES:
         data = data.astype(np.float64, copy=False)
     scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
     whole = Columns(data, scale)
-    levels = _row_levels(whole)
-    # q = levels * (r + N x), with r and N in the balanced coordinates
-    unit, stretch = _unit(levels * unit)
-    basis = levels[:, None] * _complement(unit)
-    rounding = _rounding(whole, levels)
-    # balancing multiplies the rounding of r by up to max(levels), and r itself by stretch
-    noise = rounding * max(float(levels.max()) / stretch, 1.0)
-    columns = Columns(data, scale, basis, noise)
-    offset = whole.dot(levels * unit)
+    program = balanced_program(whole.row_lengths, unit)
+    origin, basis = program.origin, program.basis
+    columns = Columns(data, scale, basis, program.noise)
+    offset = whole.dot(origin)
     if columns.rows == 0:  # n = 1: the constraint alone determines q
         solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns, offset)
     else:
         solved = _METHODS[method](columns, offset)
     x, dual = solved.solution.x, solved.solution.dual
-    q = levels * unit + basis @ x
+    q = origin + basis @ x
     objective = float(np.abs(whole.dot(q)).sum())
-    if objective <= rounding * np.sqrt(columns.count) * np.hypot(1.0, np.linalg.norm(x)):
+    if objective <= program.negligible(x, columns.count):
         gap = 0.0  # zero to rounding, and nothing is below zero
     else:
         gap = _relative_gap(solved, columns, offset, objective)
     return Rounding(
-        direction=_unit(q)[0],
-        solution=q / stretch / length,
-        objective=objective / scale / stretch / length,
+        direction=unit_vector(q)[0],
+        solution=q / program.stretch / length,
+        objective=objective / scale / program.stretch / length,
         duality_gap=gap,
         dual=dual,
         iterations=solved.solution.iterations,
@@ -135,16 +135,23 @@ def _relative_gap(solved: Folded, columns: Columns, offset: np.ndarray, objectiv
     dual = solved.solution.dual
     error = columns.combine(dual)
     size = float(np.linalg.norm(error))
-    spread, shift, outside = _spread(solved.kept, solved.kept_offset, error)
+    spread, shift, outside = spread_error(solved.kept, solved.kept_offset, error)
     if outside > 0.01 * size and solved.kept is not columns:
-        spread, shift, outside = _spread(columns, offset, error)
+        spread, shift, outside = spread_error(columns, offset, error)
     if outside > max(0.01 * size, columns.noise * np.sqrt(columns.count)):
         return 1.0  # this dual proves nothing but that no objective is below zero
-    bound = float(offset @ dual) - shift - spread * objective
+    return proven_gap(objective, float(offset @ dual), spread, shift)
+
+
+def proven_gap(objective: float, value: float, spread: float, shift: float) -> float:
+    """Return the relative gap to the bound that a dual of that value proves, its error spread."""
+    bound = value - shift - spread * objective
     return min(max(objective - bound, 0.0) / objective, 1.0)
 
 
-def _spread(columns: Columns, offset: np.ndarray, error: np.ndarray) -> tuple[float, float, float]:
+def spread_error(
+    columns: Columns, offset: np.ndarray, error: np.ndarray
+) -> tuple[float, float, float]:
     """Return |d|_inf, <d, b> and |C d - error| for the shortest d that makes the last least."""
     if not np.any(error):  # as where there are no rows
         return 0.0, 0.0, 0.0
@@ -156,6 +163,17 @@ def _spread(columns: Columns, offset: np.ndarray, error: np.ndarray) -> tuple[fl
     d = better.dot(weights)
     outside = float(np.linalg.norm(columns.combine(d) - error))
     return float(np.max(np.abs(d))), float(offset @ d), outside
+
+
+def _round_against_dask(Y: Any, r: np.ndarray, method: str) -> Rounding:
+    from riemtr.recovery.partitioned_deflation import PartitionedDeflation  # built on this module
+
+    if method != "interior-point":
+        raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
+    deflation = PartitionedDeflation(partition(Y))
+    unit, length = _checked_direction(r, deflation.data.rows)
+    found = deflation.round(unit)
+    return replace(found, solution=found.solution / length, objective=found.objective / length)
 
 
 def _highs(columns: Columns, offset: np.ndarray) -> Folded:
@@ -178,33 +196,6 @@ _METHODS: dict[str, Callable[[Columns, np.ndarray], Folded]] = {
     "interior-point": minimize_folded,
     "highs": _highs,
 }
-
-
-def _row_levels(whole: Columns) -> np.ndarray:
-    """Return powers of two that balance the rows of Y; ones where they are balanced already."""
-    lengths = whole.row_lengths
-    largest = float(lengths.max())
-    if largest == 0.0 or float(lengths.min()) > largest / _BALANCED:
-        return np.ones(len(lengths))
-    exponents = np.frexp(np.where(lengths > 0, lengths / largest, 1.0))[1]
-    return np.ldexp(1.0, -exponents)
-
-
-def _rounding(whole: Columns, levels: np.ndarray) -> float:
-    """What rounding leaves of singular values of the balanced Y that are zero."""
-    size = float(np.linalg.norm(levels * whole.row_lengths))
-    return 10.0 * np.finfo(float).eps * np.sqrt(len(levels)) * size
-
-
-def _complement(unit: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis, n x (n - 1), of the complement of a unit vector.
-
-    It is the Householder reflection of the first axis onto the vector, without its first column.
-    """
-    mirror = unit.copy()
-    mirror[0] += 1.0 if unit[0] >= 0 else -1.0
-    basis = np.eye(len(unit)) - np.outer(mirror, (2.0 / (mirror @ mirror)) * mirror)
-    return np.ascontiguousarray(basis[:, 1:])
 
 
 def _checked_data(Y: np.ndarray) -> tuple[np.ndarray, float]:
@@ -246,11 +237,4 @@ def _checked_direction(r: np.ndarray, n: int) -> tuple[np.ndarray, float]:
             f"r must be finite and not zero; got largest entry {largest}: "
             "pass a solver's result.point or any nonzero direction"
         )
-    return _unit(vector)
-
-
-def _unit(vector: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return vector/|vector| and |vector|, without overflow or underflow in between."""
-    largest = float(np.max(np.abs(vector)))
-    length = float(np.linalg.norm(vector / largest))
-    return vector / largest / length, length * largest
+    return unit_vector(vector)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 
+from riemtr.data.partitioned import Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
-from riemtr.problems.dictionary_learning import DictionaryCost
+from riemtr.problems.dictionary_learning import dictionary_cost
 from riemtr.recovery.checkpoint import Record
-from riemtr.recovery.deflation import Deflation, column_lengths
-from riemtr.recovery.rounding import Rounding, round_direction
+from riemtr.recovery.deflation import Deflation
+from riemtr.recovery.partitioned_deflation import PartitionedDeflation
+from riemtr.recovery.rounding import Rounding
 from riemtr.solvers import PracticalTRM, Status
 
-_VANISHING = 1e-11  # |<q, y>| / |y| that counts as zero: rounding leaves some 1e-14
-_VANISHING_SINGLE = 1e-5  # and in float32
 _VERTEX = 4  # zeros per unknown: a vertex of the linear program must have nearly one
 _SPANNING = 0.1  # least share of the typical eigenvalue, of the Gram matrix of a row's zeros
 _SAMPLE = 64  # zeros per unknown that suffice for that
 _TOLERANCE = 1e-2  # gradient norm over the data's scale: rounding needs the basin, no digits
+
+
+Data = Deflation | PartitionedDeflation
+"""All the data and the directions set aside: in memory, or partitioned."""
 
 
 class RowSolver(Protocol):
@@ -94,14 +98,14 @@ def default_solver(scale: float) -> RowSolver:
 
 
 def solve_deflated(
-    data: np.ndarray, mu: float, solver: RowSolver, seed: np.random.SeedSequence
+    data: np.ndarray | Projection, mu: float, solver: RowSolver, seed: np.random.SeedSequence
 ) -> Record:
     """Minimize f(z; data) over the sphere from a random start; the point and what goes with it."""
     dimension = data.shape[0]
     if dimension == 1:  # two points, and both are the same row
         return {
             "point": np.ones(1),
-            "cost": float(DictionaryCost(data, mu).at(np.ones(1, data.dtype)).value),
+            "cost": float(dictionary_cost(data, mu).at(np.ones(1, data.dtype)).value),
             "gradient_norm": 0.0,
             "iterations": 0,
             "seconds": 0.0,
@@ -111,7 +115,7 @@ def solve_deflated(
     sphere = Sphere(dimension)
     rng = np.random.default_rng(seed)
     start = sphere.random_point(rng).astype(data.dtype, copy=False)
-    result = solver.solve(Problem(sphere, DictionaryCost(data, mu)), start, rng=rng)
+    result = solver.solve(Problem(sphere, dictionary_cost(data, mu)), start, rng=rng)
     if getattr(result, "status", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt  # what was interrupted must not be taken for an outcome
     point = np.asarray(result.point, dtype=np.float64)
@@ -126,20 +130,16 @@ def solve_deflated(
     }
 
 
-def lifted(record: Record, deflation: Deflation) -> Solve:
+def lifted(record: Record, deflation: Data) -> Solve:
     """Return the outcome of a solve on the complement in the coordinates of all the data."""
     rest = {name: value for name, value in record.items() if name != "point"}
     point = record["point"]
     return Solve(direction=deflation.lift(point), dimension=len(point), **rest)
 
 
-def round_against(deflation: Deflation, direction: np.ndarray) -> Record:
+def round_against(deflation: Data, direction: np.ndarray) -> Record:
     """Round a direction against all the data; as a record, in the original coordinates."""
-    turned = round_direction(deflation.data, deflation.rotation.T @ direction)
-    record = asdict(replace(turned, dual=np.empty(0)))
-    record["direction"] = deflation.rotation @ turned.direction
-    record["solution"] = deflation.rotation @ turned.solution
-    return record
+    return asdict(deflation.round(direction))
 
 
 def as_rounding(record: Record) -> Rounding:
@@ -157,14 +157,13 @@ class Inspector:
 
     Parameters
     ----------
-    deflation : Deflation
+    deflation : Deflation or PartitionedDeflation
         The data, in whatever coordinates.
     """
 
-    def __init__(self, deflation: Deflation):
+    def __init__(self, deflation: Data):
         self.deflation = deflation
         self.gram = deflation.gram()
-        self.lengths = column_lengths(deflation.data)
         values, vectors = np.linalg.eigh(self.gram)
         if not values[0] > len(values) * np.finfo(deflation.data.dtype).eps * values[-1]:
             raise ValueError(
@@ -175,18 +174,9 @@ class Inspector:
 
     def inspect(self, direction: np.ndarray) -> tuple[int, bool]:
         """Count the zeros of the row q'Y, and tell whether they make it exactly sparse."""
-        data, rotation = self.deflation.data, self.deflation.rotation
-        size = np.abs((rotation.T @ direction).astype(data.dtype) @ data)
-        vanishing = np.flatnonzero((size <= threshold(data) * self.lengths) & (self.lengths > 0))
-        zeros, n = len(vanishing), len(direction)
-        if zeros < _VERTEX * n:
-            return zeros, False
-        some = vanishing[:: max(zeros // (_SAMPLE * n), 1)]
-        samples = (self._whiten @ rotation) @ np.take(data, some, axis=1)
-        shares = np.linalg.eigvalsh(samples @ samples.T)
-        return zeros, n == 1 or bool(shares[1] >= _SPANNING * np.median(shares[1:]))
-
-
-def threshold(data: np.ndarray) -> float:
-    """What counts as zero, relative to the length of the sample."""
-    return _VANISHING_SINGLE if data.dtype == np.float32 else _VANISHING
+        n = len(direction)
+        zeros = self.deflation.zeros(direction, most=_SAMPLE * n)
+        if zeros.count < _VERTEX * n:
+            return zeros.count, False
+        shares = np.linalg.eigvalsh(self._whiten @ zeros.gram @ self._whiten.T)
+        return zeros.count, n == 1 or bool(shares[1] >= _SPANNING * np.median(shares[1:]))

@@ -186,7 +186,8 @@ def test_memory_layouts(layout):
     np.testing.assert_array_equal(kept, given_data)  # and it is left as it was
 
 
-def test_the_data_is_not_copied():
+def test_the_data_is_not_copied(monkeypatch):
+    monkeypatch.setattr(module, "_NARROW_ENTRIES", 0)
     data = sparse_data(7, 5, 300)
     for original in (data, np.asfortranarray(data), data.astype(np.float32)):
         problem = dictionary_problem(original, 1e-2)
@@ -224,9 +225,22 @@ def test_easier_versions_are_ordered_and_smoother():
     scale = math.sqrt(np.mean(data**2))
     assert smoothing == sorted(smoothing, reverse=True)
     assert smoothing[0] == pytest.approx(0.3 * scale)
-    assert 1e-3 < smoothing[-1] < 4e-3
-    assert all(tolerance == pytest.approx(1e-2 * scale) for _, tolerance in stages)
-    assert list(dictionary_problem(data, 10.0).easier()) == []
+    assert 1e-3 == smoothing[-1] < smoothing[-2] < 4e-3
+    assert all(tolerance == pytest.approx(1e-2 * scale) for _, tolerance in stages[:-1])
+    assert [stage.cost.mu for stage, _ in dictionary_problem(data, 10.0).easier()] == [10.0]
+
+
+def test_small_data_are_passed_in_single_precision_and_end_in_double():
+    data = sparse_data(11, 6, 900, share=0.2)
+    problem = dictionary_problem(data, 1e-2)
+    for easier, _ in problem.easier():
+        assert easier.cost.data.dtype == np.float32
+        np.testing.assert_allclose(easier.cost.data, data, rtol=1e-7)
+    assert list(dictionary_problem(data.astype(np.float32), 10.0).easier()) == []
+    assert list(dictionary_problem(1e100 * data, 1e101).easier()) == []  # float32 ends at 1e38
+    result = riemtr.PracticalTRM(tolerance=1e-12).solve(problem, rng=0)
+    assert result.converged
+    assert result.point.dtype == np.float64
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -1,0 +1,142 @@
+"""The cost on a Dask array: that of the array in memory, and how often blocks are visited."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import riemtr
+import riemtr.problems.partitioned_cost as partitioned_cost
+from riemtr.data.partitioned import Partitioned, Projection, partition
+from riemtr.problems.dictionary_learning import DictionaryCost, smoothings
+from riemtr.problems.partitioned_cost import PartitionedCost
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture
+def visits(monkeypatch):
+    """Names of the functions sent to the blocks, in order."""
+    seen = []
+
+    def counted(self, function, *arguments, **options):
+        seen.append(function.__name__)
+        return original(self, function, *arguments, **options)
+
+    original = Partitioned.total
+    monkeypatch.setattr(Partitioned, "total", counted)
+    return seen
+
+
+def sparse(n=6, p=900, theta=0.3, dtype=float):
+    rng = np.random.default_rng(0)
+    return (rng.standard_normal((n, p)) * (rng.random((n, p)) < theta)).astype(dtype)
+
+
+def point_and_vector(n):
+    rng = np.random.default_rng(1)
+    point = rng.standard_normal(n)
+    return point / np.linalg.norm(point), rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("mu", [1.0, 1e-2, 1e-6])
+@pytest.mark.parametrize("chunks", [(6, 900), (6, 250), (2, 900)])
+@pytest.mark.parametrize("cheap", [0, 2**40])
+def test_all_derivatives_are_those_in_memory(mu, chunks, cheap, monkeypatch):
+    monkeypatch.setattr(partitioned_cost, "_CHEAP_MATRIX", cheap)
+    Y = sparse()
+    q, v = point_and_vector(6)
+    here = riemtr.dictionary_problem(da.from_array(Y, chunks=chunks), mu).cost.at(q)
+    expected = riemtr.dictionary_problem(Y, mu).cost.at(q)
+    assert here.value == pytest.approx(expected.value, rel=1e-14)
+    np.testing.assert_allclose(here.gradient, expected.gradient, rtol=0, atol=1e-14)
+    size = max(np.abs(expected.hessian_matrix()).max(), 1.0)
+    np.testing.assert_allclose(here.hessian(v), expected.hessian(v), rtol=0, atol=1e-14 * size)
+    matrix = here.hessian_matrix()
+    np.testing.assert_allclose(matrix, expected.hessian_matrix(), rtol=0, atol=1e-14 * size)
+
+
+def test_a_projection_is_never_formed_and_costs_what_it_would(visits):
+    Y = sparse()
+    basis = np.linalg.qr(np.random.default_rng(2).standard_normal((6, 4)))[0]
+    q, v = point_and_vector(4)
+    view = Projection(partition(da.from_array(Y, chunks=(6, 200))), basis)
+    here, expected = PartitionedCost(view, 0.1).at(q), DictionaryCost(basis.T @ Y, 0.1).at(q)
+    assert here.value == pytest.approx(expected.value, rel=1e-14)
+    np.testing.assert_allclose(here.gradient, expected.gradient, atol=1e-14)
+    np.testing.assert_allclose(here.hessian(v), expected.hessian(v), atol=1e-13)
+    np.testing.assert_allclose(here.hessian_matrix(), expected.hessian_matrix(), atol=1e-13)
+    assert visits == ["_survey", "_value_and_gradient"]
+
+
+def test_small_blocks_are_visited_once_per_point(visits):
+    problem = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 250)), 0.05)
+    result = riemtr.PracticalTRM().solve(problem, rng=0)
+    assert result.certificate.verdict == "minimizer"
+    assert visits.count("_value_and_gradient") <= result.counts.costs + 1  # the certificate's
+    assert set(visits) == {"_survey", "_gram", "_value_and_gradient"}
+
+
+def test_large_blocks_are_visited_for_what_is_asked_for(visits, monkeypatch):
+    monkeypatch.setattr(partitioned_cost, "_CHEAP_MATRIX", 0)
+    here = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 250)), 0.05).cost.at(
+        np.eye(6)[0]
+    )
+    assert here.value > 0
+    assert here.gradient.shape == (6,)
+    here.hessian(np.ones(6))
+    here.hessian_matrix()
+    here.hessian(np.ones(6))  # from the matrix
+    here.hessian_matrix()
+    assert visits == ["_survey", "_value_and_gradient", "_hessian_product", "_hessian_matrix"]
+
+
+@pytest.mark.parametrize("solver", [riemtr.PracticalTRM(), riemtr.ExactTRM(radius=0.2)])
+def test_solvers_end_where_they_do_in_memory(solver):
+    Y = sparse(n=4, p=600)
+    start = point_and_vector(4)[0]
+    found, expected = (
+        solver.solve(riemtr.dictionary_problem(data, 0.1), start)
+        for data in (da.from_array(Y, chunks=(4, 150)), Y)
+    )
+    assert found.converged
+    assert found.certificate.verdict == "minimizer"
+    np.testing.assert_allclose(found.point, expected.point, atol=1e-5)
+    assert found.cost == pytest.approx(expected.cost, abs=1e-9)
+
+
+def test_derivatives_pass_the_check():
+    problem = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 400)), 0.5)
+    assert riemtr.check_gradient(problem, rng=0).ok
+    assert riemtr.check_hessian(problem, rng=0).ok
+
+
+def test_float32_stays_float32():
+    Y = sparse(dtype=np.float32)
+    problem = riemtr.dictionary_problem(da.from_array(Y, chunks=(6, 400)), 0.1)
+    assert problem.cost.dtype == np.float32
+    result = riemtr.PracticalTRM().solve(problem, rng=0)
+    assert result.point.dtype == np.float32
+    assert result.converged
+    assert np.abs(result.point).max() > 0.99
+
+
+def test_easier_costs_are_as_smooth_as_in_memory():
+    Y = sparse()
+    cost = riemtr.dictionary_problem(da.from_array(Y, chunks=(6, 400)), 1e-2).cost
+    assert cost.scale == pytest.approx(np.sqrt(np.mean(Y**2)), rel=1e-14)
+    easier = [(each.mu, tolerance) for each, tolerance in cost.easier()]
+    assert easier == list(smoothings(1e-2, cost.scale))
+    assert len(easier) > 2
+    assert list(smoothings(1e-2, np.inf)) == []
+
+
+def test_its_name_and_its_errors():
+    problem = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 400)), 0.1)
+    assert repr(problem.cost) == "PartitionedCost(n=6, p=900 in 3 blocks, mu=0.1)"
+    with pytest.raises(ValueError, match="mu must be a positive finite number"):
+        riemtr.dictionary_problem(da.zeros((2, 3)), mu=-1.0)
