@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 import riemtr
+from riemtr.cli.compare import compare
 from riemtr.cli.demo import demo
 from riemtr.cli.problems import problems
 from riemtr.cli.recover import recover
 from riemtr.cli.solve import solve
+from riemtr.cli.sweep import sweep
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -51,6 +53,10 @@ def root(
 
     - `riemtr solve rayleigh` solves one, and explains the result
 
+    - `riemtr compare rayleigh` compares solvers on one, from random starts and from saddle points
+
+    - `riemtr sweep phase-transition --out FOLDER` maps where recovery succeeds, as in the paper
+
     - `riemtr solve --help` shows what can be set, with examples
     """
 
@@ -59,3 +65,5 @@ app.command()(demo)
 app.command()(recover)
 app.command()(problems)
 app.command()(solve)
+app.command()(sweep)
+app.command()(compare)

@@ -1,0 +1,161 @@
+"""Who runs the cells: this process, other processes, or a Dask cluster.
+
+A crew takes cells and hands back what came of them, in any order. A worker that dies is an outcome
+too (:class:`Died`), and leaves the crew fit for further cells.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from riemtr.data.checks import integer
+from riemtr.errors import MissingExtraError, require, unknown_name
+from riemtr.sweep.cells import Cell, Task
+from riemtr.sweep.outcomes import Outcome, run_cell
+from riemtr.sweep.workers import pack
+
+BACKENDS = ("dask", "processes", "serial")
+
+
+@dataclass(frozen=True)
+class Died:
+    """The worker that a cell was given to died."""
+
+    cell: Cell
+    reason: str
+
+
+class Crew(Protocol):
+    """Takes cells, hands back outcomes."""
+
+    @property
+    def workers(self) -> int:
+        """How many cells it runs at once."""
+
+    @property
+    def room(self) -> int:
+        """How many cells it should be given beforehand, so that no worker has to wait."""
+
+    def submit(self, cell: Cell) -> None:
+        """Give it a cell."""
+
+    def collect(self, wait: bool) -> list[Outcome | Died]:
+        """Return what has ended; wait until something has, if asked to."""
+
+    def close(self) -> None:
+        """Send everybody home; what is still running is given up."""
+
+
+def check_backend(backend: str, workers: int | None, scheduler: str | None) -> None:
+    """Raise an error where the options of a backend do not fit together."""
+    if backend not in BACKENDS:
+        raise unknown_name("backend", backend, BACKENDS)
+    if workers is not None:
+        integer("workers", workers, low=1)
+    if scheduler is not None and backend != "dask":
+        raise ValueError(
+            f"scheduler is the address of a Dask cluster, and backend is {backend!r}; use "
+            f"backend='dask' with it"
+        )
+    if scheduler is not None and workers is not None:
+        raise ValueError(
+            "workers is for a cluster that is started here, and a scheduler has its own; leave "
+            "out one of them"
+        )
+    if backend == "serial" and workers not in (None, 1):
+        raise ValueError(
+            f"workers must be 1 or None where backend is 'serial'; got {workers}; for more, use "
+            f"backend='processes'"
+        )
+
+
+def hire(task: Task, backend: str, workers: int | None, scheduler: str | None) -> Crew:
+    """Return the crew of a backend by name; see :func:`riemtr.sweep.sweep`."""
+    if backend == "serial":
+        return SerialCrew(task)
+    if backend == "processes":
+        from riemtr.sweep.processes import ProcessCrew
+
+        return ProcessCrew(pack(task), workers or _cores())
+    from riemtr.sweep.dask_cluster import DaskCrew
+
+    if scheduler is None:
+        return DaskCrew.on_this_machine(pack(task), workers or _cores())
+    return DaskCrew.at(pack(task, by_value=True), scheduler)
+
+
+class SerialCrew:
+    """This process: one cell after the other."""
+
+    workers = 1
+    room = 1
+
+    def __init__(self, task: Task):
+        self._task = task
+        self._cells: list[Cell] = []
+        self._limits = ExitStack()
+        self._modules = 0
+
+    def submit(self, cell: Cell) -> None:
+        """Keep the cell until somebody waits for it."""
+        self._cells.append(cell)
+
+    def collect(self, wait: bool) -> list[Outcome | Died]:
+        """Run one cell."""
+        if not (wait and self._cells):
+            return []
+        cell = self._cells.pop(0)
+        self._hold_blas()
+        with _interruptible() as interrupted:
+            outcome = run_cell(self._task, cell)
+        if interrupted():  # a solver ends gracefully there, with a point that is no outcome
+            raise KeyboardInterrupt
+        return [outcome]
+
+    def close(self) -> None:
+        """Set BLAS free again; nothing is left running."""
+        self._limits.close()
+
+    def _hold_blas(self) -> None:
+        """Hold BLAS to one thread: their number can change bits, and workers have one."""
+        # Looking for libraries takes a millisecond: only where modules were imported since.
+        if self._modules != len(sys.modules):
+            with suppress(MissingExtraError):
+                threadpoolctl = require("threadpoolctl", extra="parallel")
+                self._limits.enter_context(threadpoolctl.threadpool_limits(1))
+            self._modules = len(sys.modules)
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Remember Ctrl-C, whatever the code inside makes of the exception."""
+    seen: list[int] = []
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is None or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def handler(number: int, frame: Any) -> None:
+        seen.append(number)
+        if callable(previous):
+            previous(number, frame)
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _cores() -> int:
+    """The processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

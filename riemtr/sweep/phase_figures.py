@@ -1,0 +1,154 @@
+"""Heat maps of phase transitions, as in the paper's Figure 3. Needs the extra ``plot``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riemtr.errors import require
+from riemtr.sweep.boundary import PowerLaw, fit_power_law, half_way
+from riemtr.sweep.table import Table
+
+_BOUNDARY = "#d7191c"
+_LAW = "#2c7fb8"
+_NOT_THERE = "#dfe7ef"
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Success rates over n and one other quantity.
+
+    Attributes
+    ----------
+    name : {"k-n", "p-n"}
+    n, y : arrays
+        The axes, increasing; y is k or p.
+    rate : array, shape (y.size, n.size)
+        Share of the trials that succeeded; NaN where there was none.
+    repetitions : int
+        Trials of each setting, at most.
+    boundary : array, shape (n.size,)
+        Where the rate crosses one half; NaN where it does not.
+    law : PowerLaw or None
+        The same as one power law for all n.
+    """
+
+    name: str
+    n: np.ndarray
+    y: np.ndarray
+    rate: np.ndarray
+    repetitions: int
+    boundary: np.ndarray
+    law: PowerLaw | None
+
+
+def success_map(table: Table, name: str) -> Map:
+    """Return the success rates of a sweep over one of the maps of a phase transition.
+
+    Parameters
+    ----------
+    table : Table
+        Of :func:`riemtr.sweep.phase_transition.trial`. Cells that failed are left out.
+    name : {"k-n", "p-n"}
+    """
+    rows = [row for row in table.rows if "success" in row]
+    axis = name[0]
+    n = np.array(sorted({row["n"] for row in rows}))
+    y = np.array(sorted({row[axis] for row in rows}))
+    successes, trials = np.zeros((y.size, n.size)), np.zeros((y.size, n.size))
+    for row in rows:
+        place = np.searchsorted(y, row[axis]), np.searchsorted(n, row["n"])
+        successes[place] += row["success"]
+        trials[place] += 1
+    rate = np.where(trials > 0, successes / np.maximum(trials, 1), np.nan)
+    boundary = []
+    for column in rate.T:
+        there = ~np.isnan(column)
+        boundary.append(half_way(y[there], column[there], rising=axis == "p"))
+    law = fit_power_law(*(np.array([row[key] for row in rows]) for key in ("n", axis, "success")))
+    return Map(name, n, y, rate, int(trials.max()), np.array(boundary), law)
+
+
+def figure(maps: Mapping[str, Map], title: str = "") -> Any:
+    """Draw maps side by side: white where all trials succeed, black where all fail.
+
+    Parameters
+    ----------
+    maps : mapping
+        Maps by name.
+    title : str
+        Above the figure.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    figure_class = require("matplotlib.figure", extra="plot").Figure
+    drawing = figure_class(figsize=(5.6 * len(maps) + 0.6, 5.0), layout="constrained")
+    axes = drawing.subplots(1, len(maps), squeeze=False)[0]
+    for panel, one in zip(axes, maps.values(), strict=True):
+        mesh = _draw(panel, one)
+    bar = drawing.colorbar(mesh, ax=list(axes), shrink=0.85, pad=0.02)
+    bar.set_label("share of trials that succeed")
+    if title:
+        drawing.suptitle(title)
+    return drawing
+
+
+def _draw(panel: Any, one: Map) -> Any:
+    logarithmic = one.name == "p-n"
+    panel.set_facecolor(_NOT_THERE)
+    mesh = panel.pcolormesh(
+        _edges(one.n),
+        _edges(one.y, logarithmic),
+        np.ma.masked_invalid(one.rate),
+        cmap="gray",
+        vmin=0.0,
+        vmax=1.0,
+    )
+    panel.plot(
+        one.n,
+        one.boundary,
+        "o-",
+        color=_BOUNDARY,
+        markersize=3,
+        linewidth=1.2,
+        label="50% of trials",
+    )
+    letter = one.name[0]
+    if one.law is not None:
+        fine = np.linspace(_edges(one.n)[0], _edges(one.n)[-1], 200)
+        label = f"fit: ${letter} = {one.law.factor:.2g}\\,n^{{{one.law.exponent:.2f}}}$"
+        panel.plot(fine, one.law(fine), "--", color=_LAW, linewidth=1.8, label=label)
+    if logarithmic:
+        panel.plot(one.n, one.n, ":", color="#f2a33a", linewidth=1.8, label="$p = n$")
+        panel.set(yscale="log", ylabel="number of samples $p$")
+        panel.set_title("$k = \\lceil 0.2\\,n \\rceil$")
+    else:
+        panel.set_title("$p = 5\\,n^2 \\log n$")
+        panel.set(ylabel="sparsity level $k$")
+        panel.text(
+            0.04, 0.6, "$k > n$", transform=panel.transAxes, color="0.35", fontsize=11, va="center"
+        )
+    edges = _edges(one.y, logarithmic)
+    panel.set(xlabel="dictionary dimension $n$", ylim=(edges[0], edges[-1]))
+    panel.legend(
+        loc="upper left" if not logarithmic else "lower right", fontsize=9, framealpha=0.92
+    )
+    return mesh
+
+
+def _edges(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
+    """Borders of the tiles around values: half way between neighbours."""
+    inner = np.log(values) if logarithmic else values.astype(float)
+    if inner.size == 1:
+        spread = np.array([-0.5, 0.5]) * (np.log(2.0) if logarithmic else 1.0)
+        edges = inner + spread
+    else:
+        middle = (inner[1:] + inner[:-1]) / 2
+        first, last = inner[0] - (inner[1] - inner[0]) / 2, inner[-1] + (inner[-1] - inner[-2]) / 2
+        edges = np.concatenate([[first], middle, [last]])
+    return np.exp(edges) if logarithmic else edges

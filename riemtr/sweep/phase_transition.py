@@ -1,0 +1,223 @@
+"""The paper's simulations (section IV.B): where one sparse row is recovered, and where not.
+
+Two maps: k against n with ``p = 5 n^2 log n`` samples, and p against n with ``k = ceil(0.2 n)``
+nonzeros per column. A = I, mu = 1e-2; a trial is a success if the solution of the nonconvex problem
+from a random start is within mu of a target, a signed basis vector.
+
+Beyond the paper: the method it analyses, complete dictionaries, and noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from riemtr.data import Conditioned, ExactlySparse, Identity, paper_sample_size
+from riemtr.data.checks import real
+from riemtr.data.metrics import reconstruction_error
+from riemtr.errors import unknown_name
+from riemtr.problems import dictionary_problem
+from riemtr.recovery import precondition
+from riemtr.solvers import ExactTRM, PracticalTRM, Status, TrustRegion
+from riemtr.solvers.trust_region import no_warm_up
+
+NAME = "phase-transition"
+MAPS = ("k-n", "p-n")
+METHODS = ("practical", "no-continuation", "exact")
+DICTIONARIES = ("identity", "conditioned")
+GRIDS = ("quick", "default", "paper")
+_SHARE = 0.2  # of nonzeros, in the map of p against n
+
+
+@dataclass(frozen=True)
+class PhaseTransition:
+    """What to map.
+
+    Parameters
+    ----------
+    grid : {"quick", "default", "paper"}
+        How far and how finely: seconds, some ten minutes on two cores, or n to 150, hours.
+    method : {"practical", "no-continuation", "exact"}
+        `PracticalTRM`; the same without its continuation in mu, as in the paper; or `ExactTRM`,
+        with the fixed radius mu. The exact method takes hundreds of steps: its grids end earlier.
+    dictionary : {"identity", "conditioned"}
+        The paper's A = I; or complete dictionaries, whose data are preconditioned.
+    condition_number : float
+        Of the conditioned dictionaries.
+    noise : float
+        Standard deviation of the noise over the root mean square of the observations. With noise
+        the map of p against n goes to more samples.
+    mu : float
+        Smoothing parameter, and the error that counts as success.
+    """
+
+    grid: str = "default"
+    method: str = "practical"
+    dictionary: str = "identity"
+    condition_number: float = 10.0
+    noise: float = 0.0
+    mu: float = 1e-2
+    common: dict[str, Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, valid in (("grid", GRIDS), ("method", METHODS), ("dictionary", DICTIONARIES)):
+            if getattr(self, name) not in valid:
+                raise unknown_name(name, getattr(self, name), valid)
+        real("condition_number", self.condition_number, low=1.0)
+        real("noise", self.noise, low=0.0)
+        if real("mu", self.mu, low=0.0) == 0.0:
+            raise ValueError(f"mu must be positive; got {self.mu!r}")
+        conditioned = self.dictionary == "conditioned"
+        common = {
+            "mu": self.mu,
+            "method": self.method,
+            "dictionary": self.dictionary,
+            "condition_number": float(self.condition_number) if conditioned else 1.0,
+            "noise": float(self.noise),
+        }
+        object.__setattr__(self, "common", common)
+
+    def settings(self, map_name: str) -> list[dict[str, Any]]:
+        """Return the settings of one of the two maps.
+
+        Examples
+        --------
+        >>> settings = PhaseTransition("quick").settings("p-n")
+        >>> sorted({one["n"] for one in settings}), settings[0]["k"]
+        ([10, 20, 30], 2)
+        """
+        if map_name not in MAPS:
+            raise unknown_name("map", map_name, MAPS)
+        grid = _grid(self.grid, self.method, self.noise)
+        if map_name == "k-n":
+            sizes = [
+                {"n": n, "k": k, "p": paper_sample_size(n)}
+                for n in range(grid.step, grid.largest + 1, grid.step)
+                for k in range(grid.step, n + 1, grid.step)
+            ]
+        else:
+            sizes = [
+                {"n": n, "k": math.ceil(_SHARE * n), "p": p}
+                for n in range(grid.samples_step, grid.samples_largest + 1, grid.samples_step)
+                for p in grid.samples
+            ]
+        return [{**size, **self.common} for size in sizes]
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Extent of the maps: steps and largest n of each, and the numbers of samples."""
+
+    step: int
+    largest: int
+    samples_step: int
+    samples_largest: int
+    samples: tuple[int, ...]
+
+
+def _grid(name: str, method: str, noise: float) -> _Grid:
+    more = 8 if noise else 1  # samples that it takes to average the noise out
+    if method == "exact":
+        return {
+            "quick": _Grid(5, 15, 10, 20, _samples(20, 160 * more, 1)),
+            "default": _Grid(5, 60, 10, 100, _samples(20, 2560 * more, 2)),
+            "paper": _Grid(5, 150, 10, 150, _samples(20, 5120 * more, 2)),
+        }[name]
+    return {
+        "quick": _Grid(5, 20, 10, 30, _samples(20, 320 * more, 1)),
+        "default": _Grid(5, 95, 5, 150, _samples(20, 5120 * more, 3)),
+        "paper": _Grid(5, 150, 5, 150, _samples(20, 10240 * more, 3)),
+    }[name]
+
+
+def _samples(first: int, last: int, per_doubling: int) -> tuple[int, ...]:
+    """Numbers of samples in geometric progression.
+
+    Examples
+    --------
+    >>> _samples(20, 80, 2)
+    (20, 28, 40, 57, 80)
+    """
+    count = round(per_doubling * math.log2(last / first))
+    return tuple(round(first * 2 ** (i / per_doubling)) for i in range(count + 1))
+
+
+def trial(
+    rng: np.random.Generator,
+    n: int,
+    k: int,
+    p: int,
+    mu: float,
+    method: str,
+    dictionary: str,
+    condition_number: float,
+    noise: float,
+) -> dict[str, Any]:
+    """Draw data, solve once from a random start, and compare with the truth.
+
+    Returns
+    -------
+    dict
+        ``error``, the reconstruction error RE of section IV.B; ``success``, whether it is at most
+        mu; ``converged``, ``iterations`` and ``status`` of the solver.
+    """
+    kind = Identity() if dictionary == "identity" else Conditioned(condition_number)
+    sample = ExactlySparse(n, p, k, dictionary=kind).draw(rng)
+    Y = sample.observations
+    if noise > 0:
+        scale = noise * float(np.linalg.norm(Y)) / math.sqrt(Y.size)
+        for row in Y:
+            row += scale * rng.standard_normal(row.size)
+    targets = None
+    if dictionary != "identity":
+        try:
+            white = precondition(Y, theta=k / n)  # nonzeros of variance 1, as where A = I
+        except ValueError:
+            # Fewer samples than unknowns, or rows that depend on each other: nothing to recover.
+            return _result(math.inf, mu, False, 0, "rank-deficient")
+        Y, targets = white.data, white.matrix @ sample.dictionary
+    del sample  # X is as large as Y
+    problem = dictionary_problem(Y, mu)
+    start = problem.manifold.random_point(rng)
+    result = _solver(method, mu).solve(problem, start, rng=rng)
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # what was interrupted is no outcome
+    error = reconstruction_error(result.point, targets)
+    return _result(error, mu, result.converged, result.iterations, result.status.name.lower())
+
+
+def expected_cost(settings: Mapping[str, Any]) -> float:
+    """Return what a trial takes, up to a factor: passes over the data, more where it is dense."""
+    n, k, p = settings["n"], settings["k"], settings["p"]
+    dense = 1.0 + 10.0 * max(0.0, k / n - 0.75)  # near k = n the landscape is flat and rough
+    if settings["method"] == "exact":
+        return (n * n * p + 30.0 * n**3 + 1e5) * dense
+    return (50.0 * n * p + 30.0 * n**3 + 1e5) * dense
+
+
+def _result(
+    error: float, mu: float, converged: bool, iterations: int, status: str
+) -> dict[str, Any]:
+    return {
+        "error": error,
+        "success": error <= mu,
+        "converged": converged,
+        "iterations": iterations,
+        "status": status,
+    }
+
+
+def _solver(method: str, mu: float) -> TrustRegion:
+    # The Hessian at a minimizer is of order 1 / mu: this leaves an error far below mu.
+    tolerance = 0.1 * mu
+    if method == "exact":
+        # The radius within which the cost is smooth; with twice as much it cycles.
+        return ExactTRM(
+            radius=mu, tolerance=tolerance, curvature_tolerance=tolerance, max_iterations=3000
+        )
+    practical = PracticalTRM(tolerance=tolerance, curvature_tolerance=tolerance)
+    return practical if method == "practical" else replace(practical, warm_up=no_warm_up)

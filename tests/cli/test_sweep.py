@@ -1,0 +1,172 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from riemtr.cli.app import app
+from riemtr.cli.recover import INTERRUPTED
+from riemtr.sweep import read
+
+
+def sweep(*arguments, serial=True):
+    backend = ["--backend", "serial"] if serial else []
+    return CliRunner().invoke(app, ["sweep", *map(str, arguments), *backend])
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a user's module in it, as the current one."""
+    (tmp_path / "users_module.py").write_text(
+        "def task(rng, n, theta=0.5):\n"
+        "    if n == 13:\n"
+        "        raise ValueError('unlucky [bold]')\n"
+        "    if n == 99:\n"
+        "        raise KeyboardInterrupt\n"
+        "    kind = 'even' if n % 2 == 0 else 'odd'\n"
+        "    return {'product': n * theta, 'x': rng.random(), 'kind': kind}\n"
+        "constant = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def own(here, *arguments):
+    return sweep("users_module:task", "--out", here / "out", *arguments)
+
+
+def test_a_users_task_over_a_grid(here):
+    outcome = own(here, "-g", "n=1,2", "-g", "theta=0.5,2", "--repetitions", 3)
+    assert outcome.exit_code == 0, outcome.output
+    lines = [line.split() for line in outcome.output.splitlines()]
+    assert ["n", "theta", "runs", "product", "x", "kind"] in lines
+    assert any(line[:4] == ["2", "2", "3", "4"] and line[-1] == "even" for line in lines)
+    assert sorted(path.name for path in (here / "out").iterdir()) == ["cells.csv", "cells.jsonl"]
+    table = read(here / "out" / "cells.jsonl")
+    assert len(table) == 12
+    assert list(table.columns["product"]) == list(table.columns["n"] * table.columns["theta"])
+
+
+def test_a_task_without_settings_is_only_repeated(here):
+    (here / "other_module.py").write_text(
+        "def coin(rng):\n    return {'head': rng.random() < 0.5}\n"
+    )
+    outcome = sweep("other_module:coin", "--out", here / "out", "--repetitions", 7, "--quiet")
+    assert outcome.output == f"7 cells, 0 failed: {here / 'out'}\n"
+
+
+def test_resuming_and_extending(here):
+    assert own(here, "-g", "n=1,2").exit_code == 0
+    refused = own(here, "-g", "n=1,2")
+    assert refused.exit_code == 2
+    assert "continue it with --resume, or choose another" in refused.stderr
+    assert own(here, "-g", "n=1,2,3", "--resume", "--repetitions", 6).exit_code == 0
+    assert len(read(here / "out" / "cells.jsonl")) == 18
+    other = own(here, "-g", "n=4", "--resume")
+    assert other.exit_code == 2
+    assert "another experiment: n = 1, 2, 3 there, 4 here; seed = 5 there" in other.stderr
+
+
+def test_a_damaged_store_is_mended_and_reported(here):
+    own(here, "-g", "n=1,2")
+    store = here / "out" / "cells.jsonl"
+    before = read(store)
+    store.write_bytes(store.read_bytes().replace(b'"product":0.5', b'"product":0.6', 1))
+    outcome = own(here, "-g", "n=1,2", "--resume")
+    assert outcome.exit_code == 0
+    assert "damaged 1 lines of the store; their cells were run again" in outcome.output
+    assert list(read(store).columns["x"]) == list(before.columns["x"])
+
+
+def test_failures_are_shown_and_make_the_exit_code_1(here):
+    outcome = own(here, "-g", "n=12,13,14", "--repetitions", 2)
+    assert outcome.exit_code == 1
+    assert "2 failed" in outcome.output
+    assert "failed 2 x ValueError: unlucky [bold] (first: n=13 seed=0)" in outcome.output
+    again = own(here, "-g", "n=12,13,14", "--repetitions", 2, "--retry-failed")
+    assert again.exit_code == 1
+    stored = (here / "out" / "cells.jsonl").read_text()
+    assert stored.count('"kind":"ValueError"') == 4  # only those were run again
+
+
+def test_ctrl_c_says_how_to_go_on(here):
+    outcome = own(here, "-g", "n=1,2,99", "--repetitions", 1)
+    assert outcome.exit_code == INTERRUPTED
+    assert "interrupted: 2 of 3 cells are kept in" in outcome.stderr
+    assert "repeat with --resume to run the others" in outcome.stderr
+    assert len(read(here / "out" / "cells.jsonl")) == 2
+
+
+def test_the_phase_transition_and_its_files(tmp_path):
+    out = tmp_path / "maps"
+    arguments = ["phase-transition", "--grid", "quick", "--map", "k-n", "--out", out]
+    outcome = sweep(*arguments, "--repetitions", 2)
+    assert outcome.exit_code == 0, outcome.output
+    assert "k-n  half of the trials succeed at k = " in outcome.output
+    assert "20 of 20 cells" in outcome.output
+    assert (
+        f"saved in {out}: k-n.jsonl, k-n.csv, summary.json, phase-transition.png" in outcome.output
+    )
+    assert (out / "phase-transition.png").read_bytes().startswith(b"\x89PNG")
+    assert "\x1b" not in outcome.output
+    refused = sweep(*arguments)
+    assert refused.exit_code == 2
+    assert "k-n.jsonl exists: continue it with --resume" in refused.stderr
+    again = sweep(*arguments, "--repetitions", 2, "--resume", "--quiet")
+    assert again.output == f"20 cells, 0 failed: {out}\n"
+
+
+def test_what_the_paper_left_open(tmp_path):
+    options = ["--dictionary", "conditioned", "--condition-number", 20, "--noise", 0.01]
+    arguments = ["phase-transition", "--grid", "quick", "--map", "p-n", "--method", "exact"]
+    outcome = sweep(*arguments, *options, "--repetitions", 1, "--out", tmp_path)
+    assert outcome.exit_code == 0, outcome.output
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["method"] == "exact"
+    assert summary["condition_number"] == 20.0
+    assert summary["noise"] == 0.01
+
+
+def test_several_processes_by_default(here):
+    outcome = sweep(
+        "users_module:task", "-g", "n=1,2", "--out", here / "a", "--workers", 1, serial=False
+    )
+    assert outcome.exit_code == 0, outcome.output
+    own(here, "-g", "n=1,2")
+    ours, theirs = read(here / "a" / "cells.jsonl"), read(here / "out" / "cells.jsonl")
+    assert list(ours.columns["x"]) == list(theirs.columns["x"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["phase-transitions"], "must be 'phase-transition', or a function of your own"),
+        (["no_such_module:task"], "there is no 'no_such_module'"),
+        (["users_module:nothing"], "module 'users_module' must have a function 'nothing'"),
+        (["users_module:constant"], "must have a function 'constant'"),
+        (["users_module:task"], "takes beside rng, task(rng, n, theta=0.5); got nothing"),
+        (["users_module:task", "-g", "m=1"], "-g must set what the task takes"),
+        (["users_module:task", "-g", "n"], "must look like name=a,b,c, for instance n=10,20"),
+        (["users_module:task", "-g", "n=1", "-g", "n=2"], "-g n is given twice"),
+        (["users_module:task", "-g", "n=1", "--noise", "1"], "--noise is for phase-transition"),
+        (["phase-transition", "-g", "n=1"], "phase-transition has --grid"),
+        (["phase-transition", "--noise", "-1"], "noise must be a number of at least 0"),
+        (["phase-transition", "--condition-number", "3"], "goes with --dictionary conditioned"),
+        (["phase-transition", "--workers", "3"], "--workers must be 1 where backend is 'serial'"),
+        (["phase-transition", "--scheduler", "tcp://a:1"], "--scheduler is the address"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(here, arguments, message):
+    outcome = sweep(*arguments, "--out", here / "out")
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith("error: ")
+    assert message in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert not (here / "out").exists()
+
+
+def test_a_file_is_no_folder(here):
+    (here / "out").write_text("precious")
+    outcome = own(here, "-g", "n=1")
+    assert outcome.exit_code == 2
+    assert "is a file; choose a folder for --out" in outcome.stderr

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from riemtr.sweep.boundary import fit_power_law, half_way
+
+
+def test_the_law_behind_random_trials_is_found():
+    rng = np.random.default_rng(0)
+    n, y = rng.uniform(10, 100, 20_000), np.exp(rng.uniform(2, 9, 20_000))
+    a, b, c = -1.0, -3.0, 2.0  # half succeed at y = exp(0.5) n^1.5
+    success = rng.random(n.size) < 1 / (1 + np.exp(-(a + b * np.log(n) + c * np.log(y))))
+    law = fit_power_law(n, y, success)
+    assert law.exponent == pytest.approx(1.5, abs=0.03)
+    assert law(50.0) == pytest.approx(np.exp(0.5) * 50**1.5, rel=0.03)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
+def test_trials_without_any_overlap_are_no_trouble(exponent):
+    n, y = (axis.ravel() for axis in np.meshgrid(np.arange(10, 105, 5), np.geomspace(2, 10**4, 40)))
+    for success in (y < n**exponent, y > n**exponent):
+        law = fit_power_law(n, y, success)
+        assert law.exponent == pytest.approx(exponent, abs=0.05)
+        assert law(50.0) == pytest.approx(50**exponent, rel=0.15)
+
+
+def test_without_a_boundary_there_is_no_law():
+    n, y = np.arange(1, 10), np.arange(1, 10)
+    assert fit_power_law(n, y, np.ones(9, dtype=bool)) is None
+    assert fit_power_law(n, y, np.zeros(9, dtype=bool)) is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "rising", "expected"),
+    [
+        ([1, 1, 0, 0], False, np.sqrt(2 * 4)),
+        ([0, 0, 1, 1], True, np.sqrt(2 * 4)),
+        ([1, 0.6, 0.4, 0], False, np.sqrt(2 * 4)),
+        ([1, 0.4, 0.6, 0], False, np.nan),
+        ([0, 1, 1, 1], True, np.sqrt(1 * 2)),
+        ([1, 1, 1, 1], False, np.nan),
+        ([0, 0, 0, 0], False, np.nan),
+        ([0, 0, 0, 0], True, np.nan),
+    ],
+)
+def test_half_way(rate, rising, expected):
+    found = half_way(np.array([1.0, 2.0, 4.0, 8.0]), np.array(rate, dtype=float), rising=rising)
+    if rate == [1, 0.4, 0.6, 0]:  # two steps are equally good: either will do
+        assert found in (np.sqrt(1 * 2), np.sqrt(4 * 8))
+    else:
+        np.testing.assert_equal(found, expected)

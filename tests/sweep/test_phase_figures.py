@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from riemtr.sweep.cells import make_cells
+from riemtr.sweep.outcomes import Failure, Outcome
+from riemtr.sweep.phase_figures import figure, success_map
+from riemtr.sweep.table import Table
+
+
+def table(settings, success, repetitions=4):
+    """A made-up sweep: ``success(settings, seed)``, None for a cell that failed."""
+    outcomes = []
+    for cell in make_cells("t", settings, range(repetitions)):
+        value = success(cell.settings, cell.seed)
+        failure = Failure("KeyError", "") if value is None else None
+        outcomes.append(Outcome(cell, {} if value is None else {"success": value}, failure))
+    return Table(tuple(outcomes))
+
+
+SPARSITY = [{"n": n, "k": k, "p": 1} for n in (10, 20, 30) for k in range(5, n + 1, 5)]
+SAMPLES = [{"n": n, "k": 1, "p": p} for n in (10, 20, 30) for p in (20, 40, 80, 160)]
+
+
+def test_rates_are_shares_of_the_trials():
+    made = table(SPARSITY, lambda s, seed: seed < {5: 4, 10: 1}.get(s["k"], 0))
+    found = success_map(made, "k-n")
+    np.testing.assert_array_equal(found.n, [10, 20, 30])
+    np.testing.assert_array_equal(found.y, [5, 10, 15, 20, 25, 30])
+    nan = np.nan
+    np.testing.assert_array_equal(
+        found.rate,
+        [[1, 1, 1], [0.25] * 3, [nan, 0, 0], [nan, 0, 0], [nan, nan, 0], [nan, nan, 0]],
+    )
+    assert found.repetitions == 4
+    np.testing.assert_allclose(found.boundary, np.sqrt(5 * 10))
+    assert found.law.exponent == pytest.approx(0.0, abs=0.1)
+
+
+def test_failed_cells_are_left_out():
+    made = table(SPARSITY, lambda s, seed: None if seed == 0 else s["k"] == 5)
+    found = success_map(made, "k-n")
+    assert found.repetitions == 3
+    np.testing.assert_array_equal(found.rate[0], 1.0)
+
+
+def test_more_samples_are_better():
+    found = success_map(table(SAMPLES, lambda s, seed: s["p"] > 2 * s["n"]), "p-n")
+    np.testing.assert_allclose(
+        found.boundary, [np.sqrt(20 * 40), np.sqrt(40 * 80), np.sqrt(40 * 80)]
+    )
+
+
+def test_the_figure_shows_the_rates_and_the_boundary():
+    maps = {
+        "k-n": success_map(table(SPARSITY, lambda s, seed: s["k"] < 0.7 * s["n"]), "k-n"),
+        "p-n": success_map(table(SAMPLES, lambda s, seed: s["p"] > 2 * s["n"]), "p-n"),
+    }
+    drawing = figure(maps, "a title")
+    left, right = drawing.axes[:2]
+    for panel, one in ((left, maps["k-n"]), (right, maps["p-n"])):
+        shown = panel.collections[0].get_array()
+        np.testing.assert_array_equal(np.ma.filled(shown, -1.0), np.nan_to_num(one.rate, nan=-1.0))
+        np.testing.assert_array_equal(panel.lines[0].get_ydata(), one.boundary)
+        assert panel.collections[0].get_cmap().name == "gray"
+    assert right.get_yscale() == "log"
+    assert drawing.get_suptitle() == "a title"
+    # The tiles are centred on their values.
+    corners = left.collections[0].get_coordinates()
+    np.testing.assert_allclose(corners[0, :, 0], [5, 15, 25, 35])
+    np.testing.assert_allclose(corners[:, 0, 1], [2.5, 7.5, 12.5, 17.5, 22.5, 27.5, 32.5])
+
+
+def test_a_map_of_one_setting_can_be_drawn():
+    single = success_map(table([{"n": 10, "k": 5, "p": 1}], lambda s, seed: True), "k-n")
+    assert single.law is None
+    assert np.isnan(single.boundary).all()
+    assert len(figure({"k-n": single}).axes) == 2

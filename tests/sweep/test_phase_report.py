@@ -1,0 +1,65 @@
+import csv
+import json
+
+import pytest
+
+from riemtr.sweep import sweep
+from riemtr.sweep.phase_report import run_maps, save_maps, title
+from riemtr.sweep.phase_transition import MAPS, PhaseTransition
+
+
+def test_a_phase_transition_from_the_grid_to_its_files(tmp_path):
+    what, seen = PhaseTransition("quick"), []
+    tables = run_maps(what, MAPS, tmp_path, repetitions=2, progress=lambda *now: seen.append(now))
+    assert {name: len(table) for name, table in tables.items()} == {"k-n": 20, "p-n": 30}
+    assert [name for name, now in seen if now.done == now.total] == ["k-n", "p-n"]
+    maps, saved = save_maps(tmp_path, what, tables)
+    assert {path.name for path in tmp_path.iterdir()} - {path.name for path in saved} == {
+        "k-n.jsonl",
+        "p-n.jsonl",
+    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "k-n.csv",
+        "k-n.jsonl",
+        "p-n.csv",
+        "p-n.jsonl",
+        "phase-transition.png",
+        "summary.json",
+    ]
+    with (tmp_path / "k-n.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["success"] == "True" for row in rows] == list(tables["k-n"].columns["success"])
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["method"] == "practical"
+    assert summary["maps"]["k-n"]["cells"] == 20
+    assert summary["maps"]["p-n"]["power_law"]["exponent"] == maps["p-n"].law.exponent
+    # As in the paper: k may grow with n, and so must p.
+    assert maps["k-n"].law(30) > 0.5 * 30
+    assert maps["p-n"].law(30) > 30
+
+
+def test_the_options_of_the_sweep_are_the_callers(tmp_path):
+    given = {}
+
+    def run(task, grid, **options):
+        given.update(options)
+        return sweep(task, list(grid)[:1], **options)
+
+    run_maps(PhaseTransition("quick"), ["k-n"], tmp_path, repetitions=3, run=run)
+    assert given["store"] == tmp_path / "k-n.jsonl"
+    assert given["repetitions"] == 3
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (PhaseTransition(), "practical method, A = I"),
+        (PhaseTransition(method="no-continuation"), "practical method without continuation, A = I"),
+        (
+            PhaseTransition(method="exact", dictionary="conditioned", noise=0.1),
+            "exact method, condition number 10, preconditioned, 10% noise",
+        ),
+    ],
+)
+def test_the_title_says_what_was_mapped(what, words):
+    assert title(what) == f"Recovery of one sparse row: {words}"
