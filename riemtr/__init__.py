@@ -6,6 +6,7 @@
 'minimizer'
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from riemtr import problems
@@ -37,6 +38,7 @@ from riemtr.subproblem import (
 )
 
 if TYPE_CHECKING:
+    from riemtr import compare, sweep
     from riemtr.interop.sklearn import CompleteDictionaryLearning
 
 __version__ = "0.1.0"
@@ -64,6 +66,7 @@ __all__ = [
     "check_gradient",
     "check_hessian",
     "check_retraction",
+    "compare",
     "dictionary_problem",
     "observers",
     "precondition",
@@ -71,6 +74,7 @@ __all__ = [
     "recover_dictionary",
     "round_direction",
     "solve_subproblem",
+    "sweep",
 ]
 
 
@@ -80,6 +84,8 @@ def __getattr__(name: str) -> Any:
         from riemtr.interop.sklearn import CompleteDictionaryLearning
 
         return CompleteDictionaryLearning
+    if name in ("compare", "sweep"):  # modules that a solve does not need
+        return import_module(f"riemtr.{name}")
     raise AttributeError(f"module 'riemtr' has no attribute {name!r}")
 
 

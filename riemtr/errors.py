@@ -14,6 +14,10 @@ class NonFiniteCostError(ValueError):
     """The cost or its gradient is NaN or infinite where the solver was told to start."""
 
 
+class OtherRunError(ValueError):
+    """A checkpoint belongs to a run with other data or settings."""
+
+
 class MissingExtraError(ImportError):
     """A feature needs a package that comes with one of riemtr's optional extras."""
 

@@ -33,6 +33,17 @@ def write_atomically(path: Path, content: bytes) -> Path:
     return path
 
 
+def sync_folder(folder: Path) -> None:
+    """Flush a folder to the disk, so that a new name in it survives a loss of power."""
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def save_figure(path: Path, figure: Any) -> Path:
     """Write a matplotlib Figure whole or not at all, in the format of its suffix."""
     content = io.BytesIO()

@@ -15,7 +15,7 @@ from rich.console import Console
 import riemtr
 from riemtr.cli.console import console, refusing
 from riemtr.cli.recovery_view import ProgressBars, rows_table, summary_line, summary_panel
-from riemtr.errors import MissingExtraError, require
+from riemtr.errors import MissingExtraError, OtherRunError, require
 from riemtr.files import save_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery.checkpoint import stored_settings
@@ -254,8 +254,8 @@ def _run(
     try:
         with bars.shown():
             return recover_dictionary(Y, mu, seed, progress=bars, **options)
-    except ValueError as error:
-        if not (start_over and resumed and "belongs to a different run" in str(error)):
+    except OtherRunError:
+        if not (start_over and resumed):
             raise
         Path(options["checkpoint"]).unlink()
         return _run(Y, mu, seed, options, screen, quiet, start_over=False)

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 
 from riemtr.data.partitioned import Partitioned
+from riemtr.errors import OtherRunError
+from riemtr.files import sync_folder
 
 Record = dict[str, Any]
 """Arrays, numbers, strings and booleans by name."""
@@ -112,7 +114,7 @@ class FileJournal(Journal):
             os.replace(temporary, self.path)
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_directory(self.path.parent)
+        sync_folder(self.path.parent)
         self._written = time.monotonic()
         self._unsaved = False
 
@@ -174,17 +176,7 @@ def _compare(path: Path, stored: dict[str, Any], settings: dict[str, Any]) -> No
         if stored.get(name) != settings.get(name)
     ]
     if different:
-        raise ValueError(
+        raise OtherRunError(
             f"checkpoint {str(path)!r} belongs to a different run ({'; '.join(different)}); pass "
             f"the same data and settings to continue it, or another path to start anew"
         )
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name != "posix":  # elsewhere a directory cannot be opened
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

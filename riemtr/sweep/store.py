@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.environment import environment
-from riemtr.files import atomic_file
+from riemtr.files import atomic_file, sync_folder
 from riemtr.sweep.cells import SEED, Cell, Value
 from riemtr.sweep.lock import only_writer
 from riemtr.sweep.outcomes import Failure, Outcome
@@ -170,12 +170,7 @@ def _create(path: Path, task: str) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise StoreError(f"cannot create store {str(path)!r}: {error.strerror}") from error
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(path.parent)
 
 
 def _line(record: dict[str, Any]) -> bytes:
