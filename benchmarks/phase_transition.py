@@ -2,8 +2,8 @@
 
 Two maps, A = I, exactly k nonzeros per column, mu = 1e-2, five trials of each setting; a trial
 succeeds if the reconstruction error is at most mu. The figure, the tables and every single trial go
-to a folder, in place of what an earlier run left there; one that was stopped is continued with
---resume.
+to a folder: unless another is given, to the repository's own, in place of what is there. A run that
+was stopped is continued with --resume.
 
     python -m benchmarks.phase_transition [--quick] [--out FOLDER] [--resume]
 """
@@ -56,8 +56,9 @@ def main() -> None:
     what = PhaseTransition(grid, chosen.method, chosen.dictionary, noise=chosen.noise)
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.out or (Path(temporary) if chosen.quick else RESULTS)
-        for name in () if chosen.resume else MAPS:
-            (folder / f"{name}.jsonl").unlink(missing_ok=True)
+        if folder == RESULTS and not chosen.resume:
+            for name in MAPS:
+                (folder / f"{name}.jsonl").unlink(missing_ok=True)
         run = partial(sweep, backend="processes", workers=chosen.workers, resume=chosen.resume)
         begin = time.perf_counter()
         tables = run_maps(what, MAPS, folder, repetitions=2 if chosen.quick else 5, run=run)
