@@ -76,9 +76,9 @@ class Witness:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="n = 5, p = 20,000")
+    parser.add_argument("--quick", action="store_true", help="n = 5, p = 400,000")
     quick = parser.parse_args().quick
-    n, p, blocks = (5, 20_000, 5) if quick else (20, 200_000, 8)
+    n, p, blocks = (5, 400_000, 5) if quick else (20, 200_000, 8)
     Y = draw(n, p, blocks)
     with (
         LocalCluster(

@@ -1,8 +1,8 @@
 """A data matrix in blocks of columns that stay where Dask keeps them.
 
 What is computed from the data here are sums over samples, so functions are sent to the blocks and
-only their small results come back, added up in a tree on the way. Nothing ever joins two blocks:
-no worker, nor the process that asks, holds all of the data.
+only their small results come back, added up in a tree on the way. Nothing joins blocks beyond a few
+MB: no worker, nor the process that asks, holds all of the data, unless they are as small as that.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.data.alignment import aligned, empty_aligned
 from riemtr.data.matrices import (
     as_real_array,
     check_data,
@@ -26,6 +27,8 @@ from riemtr.data.matrices import (
 from riemtr.errors import require
 
 _FAN_IN = 8  # results added up at once, wherever they are
+_JOINED = 2**19  # entries (4 MB) up to which blocks are joined: a visit's overhead is then small
+_KEPT_HERE = 2**22  # entries (32 MB) of all blocks that may stay in this process
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,8 @@ class Partitioned:
     ----------
     blocks : tuple of dask.delayed.Delayed
         Each becomes an array of float32 or float64.
+    source : tuple of dask.delayed.Delayed
+        The same, never kept, for an array to be made of, which outlives the cluster.
     widths : tuple of int
         Columns of each, all at least 1.
     rows : int
@@ -51,6 +56,7 @@ class Partitioned:
     """
 
     blocks: tuple[Any, ...]
+    source: tuple[Any, ...]
     widths: tuple[int, ...]
     rows: int
     dtype: np.dtype
@@ -69,14 +75,16 @@ class Partitioned:
         ----------
         function : callable
             Defined at the top of a module, so that it can travel; ``first`` is the number of the
-            block's first column. It returns a tuple of arrays and numbers.
+            block's first column. It returns a tuple of arrays and numbers. All arrays that it is
+            given, and that are returned here, are :func:`riemtr.data.alignment.aligned`.
         merge : callable, optional
             ``merge(results)`` in place of the sum. The order of the results is that of the columns
-            and the tree depends on nothing but their number: the same blocks give the same bits.
+            and the tree depends on nothing but their number: the same blocks give the same bits,
+            wherever they are.
         """
         dask = require("dask", extra="dask")
         delayed = require("dask.delayed", extra="dask").delayed
-        visit = delayed(function, pure=False, traverse=False)
+        visit = delayed(_Visit(function), pure=False, traverse=False)
         merge = merge or add_up
         parts = [
             visit(block, first, *arguments)
@@ -86,35 +94,44 @@ class Partitioned:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
             parts = [delayed(merge, pure=False)(group) for group in groups]
         results = dask.compute(*parts, scheduler=self.schedule)
-        return merge(results) if len(results) > 1 else results[0]
+        return aligned(merge(results) if len(results) > 1 else results[0])
 
     def mapped(
         self, function: Callable[..., np.ndarray], *arguments: Any, rows: int
     ) -> Partitioned:
         """Return the matrix whose blocks are ``function(block, *arguments)``; nothing is computed.
 
-        The function keeps the number of columns and the type.
+        The function keeps the number of columns and the type. Its results are best
+        :func:`riemtr.data.alignment.empty_aligned`, or every visit to them begins with a copy.
         """
         delayed = require("dask.delayed", extra="dask").delayed
-        visit = delayed(function, pure=False, traverse=False)
-        # Matrices travel by themselves, and not with every block.
-        shared = [
-            delayed(each, pure=False, traverse=False) if isinstance(each, np.ndarray) else each
-            for each in arguments
-        ]
-        blocks = tuple(visit(block, *shared) for block in self.blocks)
-        return replace(self, blocks=blocks, rows=rows, largest=math.nan)
+        visit = delayed(_Visit(function), pure=False, traverse=False)
+
+        def each_of(blocks: tuple[Any, ...]) -> tuple[Any, ...]:
+            # Matrices travel by themselves, and not with every block.
+            shared = [
+                delayed(each, pure=False, traverse=False) if isinstance(each, np.ndarray) else each
+                for each in arguments
+            ]
+            return tuple(visit(block, *shared) for block in blocks)
+
+        blocks, source = each_of(self.blocks), each_of(self.source)
+        return replace(self, blocks=blocks, source=source, rows=rows, largest=math.nan)
 
     def kept(self) -> Partitioned:
         """Return the same with its blocks in the memory of the cluster's workers, if there is one.
 
         The cluster remembers how they were computed, and does so again for those it loses. In one
-        process they would add up to all of the data, so there they are computed when visited.
+        process they would add up to all of the data: there they are kept up to 32 MB only, and
+        else computed when visited.
         """
         client: Any = getattr(self.schedule, "__self__", None)
-        if not hasattr(client, "persist"):
+        if hasattr(client, "persist"):
+            return replace(self, blocks=tuple(client.persist(list(self.blocks))))
+        if math.prod(self.shape) > _KEPT_HERE:
             return self
-        return replace(self, blocks=tuple(client.persist(list(self.blocks))))
+        dask = require("dask", extra="dask")
+        return replace(self, blocks=dask.persist(*self.blocks, scheduler=self.schedule))
 
     def to_dask(self) -> Any:
         """Return the matrix as a Dask array, chunked like this."""
@@ -122,7 +139,7 @@ class Partitioned:
         return array.concatenate(
             [
                 array.from_delayed(block, (self.rows, width), dtype=self.dtype)
-                for block, width in zip(self.blocks, self.widths, strict=True)
+                for block, width in zip(self.source, self.widths, strict=True)
             ],
             axis=1,
         )
@@ -139,6 +156,17 @@ class Partitioned:
     @cached_property
     def _firsts(self) -> list[int]:
         return [0, *np.cumsum(self.widths[:-1]).tolist()]
+
+
+class _Visit:
+    """A function for a block, called with aligned arrays, wherever they come from."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+        self.__name__ = getattr(function, "__name__", "visit")  # for Dask's dashboard
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*aligned(arguments))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +209,9 @@ def as_data(Y: Any, name: str = "Y") -> np.ndarray | Partitioned:
     """Check a data matrix from the user: a Dask array stays where it is, the rest is an array.
 
     See :func:`riemtr.data.check_data` for what is accepted. Chunks that split the features are
-    joined, and the samples split instead, into blocks no larger than the largest chunk was.
+    joined, and the samples split instead, into blocks no larger than the largest chunk was. Small
+    neighbours are joined to blocks of up to 4 MB, since every visit costs its round trip; how
+    depends on the chunks alone.
     """
     if isinstance(Y, Partitioned):
         return Y
@@ -203,15 +233,20 @@ def partition(Y: Any, name: str = "Y") -> Partitioned:
     check_shape(Y.shape, name)
     dtype = as_real_array(np.empty((1, 1), Y.dtype), name).dtype
     if len(Y.chunks[0]) > 1:
-        largest = max(Y.chunks[0]) * max(Y.chunks[1])
+        largest = max(max(Y.chunks[0]) * max(Y.chunks[1]), _JOINED)
         width = min(max(largest // Y.shape[0], 1), Y.shape[1])
         # Each new block depends on the few chunks it overlaps: those alone are redone if lost.
         Y = Y.rechunk({0: -1, 1: width}, method="tasks")
-    schedule = require("dask.base", extra="dask").get_scheduler(collections=[Y])
-    chunks = [c for c, w in zip(Y.to_delayed().ravel(), Y.chunks[1], strict=True) if w > 0]
-    widths = tuple(int(w) for w in Y.chunks[1] if w > 0)
-    raw = Partitioned(tuple(chunks), widths, Y.shape[0], dtype, schedule)
-    data = raw.mapped(_real, name, rows=raw.rows)
+    groups = _neighbours(Y.chunks[1], Y.shape[0])
+    data = Partitioned(
+        blocks=_blocks(Y.to_delayed(), groups, name),
+        # An array is optimized when computed. Twice, the same names would stand for other tasks.
+        source=_blocks(Y.to_delayed(optimize_graph=False), groups, name),
+        widths=tuple(int(sum(Y.chunks[1][i] for i in group)) for group in groups),
+        rows=Y.shape[0],
+        dtype=dtype,
+        schedule=require("dask.base", extra="dask").get_scheduler(collections=[Y]),
+    )
     row, column, value, negative_largest = data.total(_survey, merge=min)
     if row < data.rows:
         keep = f"{name}[:, da.isfinite({name}).all(axis=0).compute()]"
@@ -224,10 +259,33 @@ def add_up(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(sum(rest, start=first) for first, *rest in zip(*parts, strict=True))
 
 
-def _real(block: Any, name: str) -> np.ndarray:
-    array = as_real_array(block, name)
-    in_order = array.flags.c_contiguous or array.flags.f_contiguous
-    return array if in_order else np.ascontiguousarray(array)  # or BLAS would, in every product
+def _neighbours(widths: Sequence[int], rows: int) -> list[list[int]]:
+    """Return the numbers of the chunks that make up each block; empty ones are left out."""
+    groups: list[list[int]] = []
+    entries = math.inf
+    for number, width in enumerate(widths):
+        if width == 0:
+            continue
+        if entries + rows * width > _JOINED:
+            groups.append([])
+            entries = 0
+        groups[-1].append(number)
+        entries += rows * width
+    return groups
+
+
+def _blocks(chunks: np.ndarray, groups: Sequence[Sequence[int]], name: str) -> tuple[Any, ...]:
+    delayed = require("dask.delayed", extra="dask").delayed
+    join = delayed(_joined, pure=False, traverse=False)
+    return tuple(join([chunks[0, i] for i in group], name) for group in groups)
+
+
+def _joined(chunks: Sequence[Any], name: str) -> np.ndarray:
+    parts = [as_real_array(chunk, name) for chunk in chunks]
+    if len(parts) == 1:
+        return aligned(parts[0])
+    shape = parts[0].shape[0], sum(part.shape[1] for part in parts)
+    return np.concatenate(parts, axis=1, out=empty_aligned(shape, parts[0].dtype))
 
 
 def _survey(block: np.ndarray, first: int) -> tuple[float, int, float, float]:

@@ -44,18 +44,25 @@ def recover_dictionary(
         Data, one sample per column, anything :func:`riemtr.data.check_data` accepts; not modified.
         A Dask array stays where it is: functions go to its blocks of samples, sums come back, and
         the few samples that decide a rounding (up to 128 MB of them; less than 256 MB of data may
-        come whole). No worker holds all of Y, and the coefficients are a Dask array with the same
-        blocks, computed when asked for. The whitened blocks stay in the memory of a cluster's
-        workers, and are computed again from their source if a worker is lost; without a cluster,
-        whenever they are visited. Blocks of some 100 MB are a good size. The result is that of
-        the same data in memory, to rounding; where data do not follow the model, as images do
-        not, rounding is enough to end at other rows, certified as well, in memory or not.
+        come whole). No worker holds all of Y, unless it is small: neighbouring chunks are joined to
+        blocks of up to 4 MB. The coefficients are a Dask array with these blocks, computed from
+        Y when asked for, with or without the cluster. The whitened blocks stay in
+        the memory of a cluster's workers, and are computed again from their source if a worker is
+        lost; without a cluster they stay up to 32 MB, and beyond are computed whenever they are
+        visited. Blocks of some 100 MB are a good size. Dask's scheduler "processes" starts new
+        processes for each of some hundred visits, seconds each: take a ``LocalCluster`` instead,
+        or give it a pool, ``dask.config.set(scheduler="processes", pool=ProcessPoolExecutor())``.
+        The result is that of the same data in memory, to rounding errors, or if ``rounding`` is
+        off, to the tolerance of the solver, whose path differs: it begins in single precision in
+        memory only. Where data do not follow the model, as images do not, rounding errors are
+        enough to end at other rows, certified as well, in memory or not.
     mu : float
         Smoothing parameter of the cost; the paper's 1e-2. Preconditioned data have mean square 1
         in every direction, so it is relative to their size, whatever the units of Y. Without
         preconditioning it is in the units of Y.
     rng : int, numpy.random.Generator or None
-        Source of the random starts. The same seed gives the same recovery, bit for bit.
+        Source of the random starts. The same seed gives the same recovery, bit for bit, also on
+        a cluster, whatever the number of its workers.
     solver : optional
         Any object with ``solve(problem, start, rng=...)``, of riemtr or through
         :mod:`riemtr.interop`; by default :func:`riemtr.PracticalTRM` to a tolerance of 1e-2 of

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.data.alignment import empty_aligned
 from riemtr.data.checks import real
 from riemtr.data.matrices import largest_entry
 from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
@@ -195,7 +196,11 @@ def _finish(Y: Matrix, found: _Whitening, r: int, scale: float) -> Preconditione
     # Full rank: (Y Y')^(-1/2) Y = U diag(1/s) U' Y, symmetric as in the paper.
     rotation = left if r == Y.shape[0] else np.eye(r)
     data = _apply(scale * rotation @ found.turn[:r], found.Z, Y, unit)
-    if isinstance(data, np.ndarray) and data.base is not None and 2 * r <= data.base.shape[0]:
+    if (
+        isinstance(data, np.ndarray)
+        and data.base is not None
+        and 2 * data.nbytes <= data.base.nbytes
+    ):
         data = data.copy()  # frees the rows that were dropped
     matrix = (scale * unit) * (rotation / values) @ left.T
     inverse = (left * values) @ rotation.T / (scale * unit)
@@ -281,7 +286,7 @@ def _apply(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
     if isinstance(Z, Partitioned):
         return Z.mapped(_apply_to_block, map_, unit if Z is Y else 1.0, rows=r)
     if Z is Y:
-        out = np.empty((r, Y.shape[1]), dtype=Y.dtype)
+        out = empty_aligned((r, Y.shape[1]), Y.dtype)
     else:
         out, unit = Z[:r], 1.0
     for columns, block in _blocks(Z, unit):

@@ -9,7 +9,8 @@ from riemtr.data.partitioned import Partitioned, Projection, as_data
 
 
 @pytest.fixture(autouse=True)
-def _in_this_thread():
+def _in_this_thread_and_in_chunks_as_they_come(monkeypatch):
+    monkeypatch.setattr("riemtr.data.partitioned._JOINED", 0)
     with dask.config.set(scheduler="synchronous"):
         yield
 
@@ -73,6 +74,47 @@ def test_types_are_those_of_arrays_in_memory():
         assert data.dtype == expected
         assert gathered(data).dtype == expected
         np.testing.assert_array_equal(gathered(data), Y)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        ((1,) * 20, (4,) * 5),
+        ((2, 3, 1, 1, 9, 1, 3), (2, 4, 1, 9, 4)),  # 9 was larger already, and stays alone
+        ((0, 4, 0, 0, 1, 15), (4, 1, 15)),
+    ],
+)
+def test_small_neighbours_are_joined_up_to_a_size(chunks, expected, monkeypatch):
+    monkeypatch.setattr("riemtr.data.partitioned._JOINED", 12)
+    Y = numbers()
+    for values in (Y, np.asfortranarray(Y), Y.astype(np.float32)):
+        data = as_data(da.from_array(values, chunks=((3,), chunks)))
+        assert data.widths == expected
+        assert data.to_dask().chunks == ((3,), expected)
+        np.testing.assert_array_equal(gathered(data), values)
+
+
+def test_chunks_over_the_features_become_blocks_of_that_size(monkeypatch):
+    monkeypatch.setattr("riemtr.data.partitioned._JOINED", 12)
+    data = as_data(da.from_array(numbers(), chunks=(1, 2)))
+    assert data.widths == (4,) * 5
+    np.testing.assert_array_equal(gathered(data), numbers())
+
+
+def test_small_data_are_computed_once_where_there_is_no_cluster_and_large_ones_are_not_kept(
+    monkeypatch,
+):
+    computed = []
+    Y = da.from_array(numbers(), chunks=(3, 10)).map_blocks(
+        lambda block: computed.append(block.shape) or block, dtype=float, meta=np.empty((0, 0))
+    )
+    data = as_data(Y)
+    for limit, expected in ((60, 0), (59, 2)):
+        monkeypatch.setattr("riemtr.data.partitioned._KEPT_HERE", limit)
+        kept = data.kept()
+        computed.clear()
+        np.testing.assert_array_equal(gathered(kept), numbers())
+        assert len(computed) == expected
 
 
 def test_one_chunk_and_empty_chunks():

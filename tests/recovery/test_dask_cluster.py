@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import contextmanager
 
 import dask
 import dask.array as da
@@ -10,21 +11,34 @@ import pytest
 from distributed import Client, LocalCluster
 
 from riemtr.data import Conditioned
+from riemtr.data.partitioned import add_up, as_data
 from riemtr.recovery import recover_dictionary
+from riemtr.recovery.partitioned_visits import Signs
 
 N, P, WIDTH = 3, 1200, 240
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kill -9")
 
 
-@pytest.fixture(scope="module")
-def client():
-    options = {"n_workers": 2, "processes": True, "threads_per_worker": 1}
+@contextmanager
+def cluster_of(workers):
+    options = {"n_workers": workers, "processes": True, "threads_per_worker": 1}
     with (
         LocalCluster(**options, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of(2) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _in_chunks_as_they_come(monkeypatch):
+    monkeypatch.setattr("riemtr.data.partitioned._JOINED", 0)
 
 
 def data():
@@ -55,6 +69,43 @@ def same(found, expected):
 def held(dask_worker):
     """Bytes of every value in the memory of a worker."""
     return [getattr(value, "nbytes", 0) for value in dask_worker.data.values()]
+
+
+def offsets(block, first, point, signs):
+    """How far from the cache line before them the arrays of a visit begin."""
+    return ([each.ctypes.data % 64 for each in (block, point, signs.q, signs.band)],)
+
+
+def test_visits_see_aligned_arrays_though_messages_put_them_anywhere(client):
+    rng = np.random.default_rng(1)
+    Y = da.from_array(rng.standard_normal((6, 6000)), chunks=(6, 1500))
+    point = rng.standard_normal(6)
+    signs = Signs(point, np.arange(3))
+    grams = []
+    for _ in range(3):
+        kept = as_data(Y).kept()
+        assert kept.total(offsets, point, signs, merge=add_up)[0] == [0] * 16
+        grams.append(kept.gram.tobytes())
+    assert grams == grams[:1] * 3
+
+
+def bits(found):
+    arrays = (found.dictionary, found.directions, found.coefficients.compute())
+    return [array.tobytes() for array in arrays]
+
+
+def test_any_cluster_gives_the_same_bits_and_is_not_needed_for_the_coefficients(client, caplog):
+    """Two workers, one, or none; noise leaves rounding errors to see."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((2, 400)) * (rng.random((2, 400)) < 0.2)
+    Y = da.from_array(X + 1e-3 * rng.standard_normal(X.shape), chunks=(2, 100))
+    expected = bits(recover_dictionary(Y, rng=0))
+    with cluster_of(1):
+        found = recover_dictionary(Y, rng=0)
+    with dask.config.set(scheduler="synchronous"):
+        assert bits(found) == expected
+        assert bits(recover_dictionary(Y, rng=0)) == expected
+    assert "run_spec" not in caplog.text  # Dask's warning of two tasks of one name
 
 
 def test_no_worker_holds_all_of_the_data(client, expected):
