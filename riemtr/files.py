@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,8 @@ import numpy as np
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes its name only once it is complete."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    partial = path.with_name(f".{path.name}.{writer}.partial")
     try:
         with partial.open("wb") as file:
             yield file

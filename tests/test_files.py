@@ -1,5 +1,7 @@
 import json
 import math
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -30,6 +32,33 @@ def test_an_interrupted_write_leaves_the_old_file_and_no_other(tmp_path):
         write()
     assert [file.name for file in tmp_path.iterdir()] == ["A.npy"]
     assert path.read_bytes() == b"old"
+
+
+def test_the_file_takes_its_name_once_it_is_complete(tmp_path):
+    path = tmp_path / "A.npy"
+    path.write_bytes(b"old")
+    with atomic_file(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+        number = os.fstat(file.fileno()).st_ino
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_ino == number  # renamed, not copied
+
+
+def test_two_threads_write_two_files(tmp_path):
+    path, names = tmp_path / "A.npy", []
+
+    def write():
+        with atomic_file(path) as file:
+            names.append(file.name)
+
+    with atomic_file(path) as file:
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+    assert names[0] != file.name
+    assert [each.name for each in tmp_path.iterdir()] == ["A.npy"]
 
 
 def test_figures_are_png_files(tmp_path):

@@ -12,19 +12,19 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from riemtr.cli import USAGE_ERROR
 from riemtr.cli.comparison_view import ProgressBar, comparison_table, summary_line
 from riemtr.cli.console import console, refusing
-from riemtr.cli.parameters import build_problem, parse_parameters
+from riemtr.cli.parameters import parse_parameters
 from riemtr.compare import Comparison, Entrant, entrant, solver_names, write_folder
 from riemtr.compare import compare as compare_solvers
-from riemtr.compare.cases import with_options
 from riemtr.compare.entrants import DEFAULT
 from riemtr.compare.folder import check_folder
-from riemtr.environment import environment
-from riemtr.problems import Case
+from riemtr.compare.recovery_methods import DATA, METHODS, compare_recovery
+from riemtr.compare.recovery_methods import LABEL as RECOVERY
+from riemtr.errors import unknown_name
 
 INTERRUPTED = 130
-RECOVERY = "dictionary-recovery"
 _STARTS = "Where to start"
 _FAIRNESS = "What to ask of each solver"
 _OUTPUT = "What to keep and show"
@@ -35,8 +35,10 @@ _OPTIONS = {
     "max_seconds must": "--max-seconds must",
     "tolerances must": "--tolerances must",
     "methods must": "--solvers must",
+    "starts and saddles must": "--starts and --saddles must",
     ": pass a dict by name": ": give it once",
     ": pass a dict by label": ": give it once",
+    "[1e-2, 1e-6]": "1e-2,1e-6",
 }
 
 
@@ -180,32 +182,27 @@ def compare(
         if any(name.split(":")[0] == RECOVERY for name in names):
             found = _compare_recovery(names, wanted, settings, seed, chosen, bar)
         else:
-            cases = _cases(names, settings, seed)
+            problems = _problems(names, settings)
             entrants = [_entrant(name) for name in wanted or DEFAULT]
             if tolerances is not None:
                 chosen["tolerances"] = _numbers(tolerances)
             with bar.shown():
-                found = compare_solvers(cases, entrants, seed=seed, progress=bar, **chosen)
+                found = compare_solvers(problems, entrants, seed=seed, progress=bar, **chosen)
     if quiet:
         print(summary_line(found))
     else:
         screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
-        screen.print(comparison_table(found))
+        screen.print(comparison_table(found, screen.width))
     if out is not None:
         _save(found, out, force, screen, quiet)
-    raise typer.Exit(INTERRUPTED if found.settings.get("interrupted") else 0)
+    if found.settings.get("interrupted"):
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(0 if found.runs else USAGE_ERROR)
 
 
-def _cases(names: list[str], shared: dict[str, Any], seed: int) -> dict[str, Case]:
-    cases: dict[str, Case] = {}
-    for text in names:
-        name, *own = text.split(":")
-        parameters = {**shared, **parse_parameters(own)}
-        label = with_options(name, parameters)
-        if label in cases:
-            raise ValueError(f"the problem {label!r} comes twice; give it once")
-        cases[label] = build_problem(name, parameters, seed)
-    return cases
+def _problems(names: list[str], shared: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    split = [text.split(":") for text in names]
+    return [(name, {**shared, **parse_parameters(own)}) for name, *own in split]
 
 
 def _entrant(text: str) -> Entrant:
@@ -222,7 +219,7 @@ def _numbers(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"--tolerances must be numbers separated by commas, such as 1e-2,1e-6; got {text!r}"
+            f"tolerances must be numbers separated by commas, such as 1e-2,1e-6; got {text!r}"
         ) from None
 
 
@@ -234,31 +231,19 @@ def _compare_recovery(
     chosen: dict[str, Any],
     bar: ProgressBar,
 ) -> Comparison:
-    """Compare recovery methods; what is finished when interrupted is kept."""
-    from riemtr.compare.recovery_methods import METHODS, compare_recovery
-
+    """Compare recovery methods."""
     if len(names) > 1:
         raise ValueError(f"{RECOVERY} compares methods, not solvers: give it alone")
     unused = sorted(set(chosen) - {"starts", "max_seconds"})
     if unused:
         raise ValueError(f"{RECOVERY} has no --{unused[0].replace('_', '-')}; leave it out")
     parameters = {**shared, **parse_parameters(names[0].split(":")[1:])}
+    for name in parameters:
+        if name not in DATA:
+            raise unknown_name(f"a parameter of {RECOVERY}", name, DATA)
     methods = list(METHODS) if methods is None else [method.strip() for method in methods]
-    try:
-        with bar.shown():
-            return compare_recovery(methods, seed=seed, progress=bar, **chosen, **parameters)
-    except KeyboardInterrupt:
-        if not bar.runs:
-            raise
-        settings = {
-            "problems": {RECOVERY: parameters},
-            "solvers": {method: method for method in methods},
-            "seed": seed,
-            "tolerances": [],
-            "interrupted": True,
-            **chosen,
-        }
-        return Comparison(settings, environment(), tuple(bar.runs))
+    with bar.shown():
+        return compare_recovery(methods, seed=seed, progress=bar, **chosen, **parameters)
 
 
 def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: bool) -> None:
@@ -281,4 +266,4 @@ def _in_options() -> Iterator[None]:
         text = str(error)
         for python, option in _OPTIONS.items():
             text = text.replace(python, option)
-        raise type(error)(text) from error
+        raise ValueError(text) from error

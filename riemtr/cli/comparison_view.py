@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
@@ -13,17 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from riemtr.compare import Comparison, Run
-from riemtr.compare.table import HEADINGS, Line, blocks, cells, legend, lines
+from riemtr.compare.table import Line, blocks, column_widths, columns, legend, lines, rows
 
 
 class ProgressBar:
-    """A bar over all runs with the time left; for ``compare(progress=...)``.
-
-    It keeps the runs, for a comparison that is interrupted and does not.
-    """
+    """A bar over all runs with the time left; for ``compare(progress=...)``."""
 
     def __init__(self, console: Console):
-        self.runs: list[Run] = []
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -36,7 +32,6 @@ class ProgressBar:
 
     def __call__(self, run: Run, done: int, total: int) -> None:
         """Move the bar."""
-        self.runs.append(run)
         description = escape(f"{run.problem}, {run.solver}")
         self._bars.update(self._task, description=description, completed=done, total=total)
 
@@ -47,17 +42,21 @@ class ProgressBar:
             yield self
 
 
-def comparison_table(comparison: Comparison) -> Group:
-    """Return the table of a comparison and what its columns mean."""
-    shown = [HEADINGS, *(cells(line) for line in lines(comparison))]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(HEADINGS))]
+def comparison_table(comparison: Comparison, window: int) -> Group:
+    """Return the table of a comparison, for a window of some width, and what its columns mean."""
+    headings, (first, *figures, last) = list(columns(comparison)), column_widths(comparison)
+    # A long name is folded; it must not push the figures out of the window.
+    left = window - 1 - sum(width + 2 for width in (*figures, min(last, 12)))
+    widths = [min(first, max(left, 11)), *figures, last]
     head = _grid(widths)
-    head.add_row(*(Text(heading, style="bold") for heading in HEADINGS))
+    head.add_row(*(Text(heading, style="bold") for heading in headings))
     parts: list[RenderableType] = [head]
     for heading, block in blocks(comparison):
         grid = _grid(widths)
-        for line in block:
-            grid.add_row(*_coloured(line))
+        for line, cells in zip(block, rows(comparison, block), strict=True):
+            shown = dict(zip(headings, map(Text, cells), strict=True))
+            _colour(line, shown)
+            grid.add_row(*shown.values())
         parts += [Text(f"\n{heading}", style="bold cyan"), grid]
     return Group(*parts, Text("\n" + "\n".join(legend(comparison)), style="dim"))
 
@@ -65,23 +64,21 @@ def comparison_table(comparison: Comparison) -> Group:
 def _grid(widths: list[int]) -> Table:
     """Columns of the same width in every block."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    for number, width in enumerate(widths[:-1]):
-        side: JustifyMethod = "right" if number else "left"
-        table.add_column(justify=side, no_wrap=True, min_width=width)
+    table.add_column(width=widths[0], overflow="fold")
+    for width in widths[1:-1]:
+        table.add_column(justify="right", no_wrap=True, min_width=width)
     table.add_column()
     return table
 
 
-def _coloured(line: Line) -> list[Text]:
-    shown = [Text(cell) for cell in cells(line)]
+def _colour(line: Line, shown: dict[str, Text]) -> None:
     if not line.runs:
-        shown[-1].stylize("dim")
-        return shown
-    shown[1].stylize("green" if line.certified == line.runs else "yellow")
-    shown[2].stylize("bold red")
+        shown["otherwise"].stylize("dim")
+        return
+    shown["certified"].stylize("green" if line.certified == line.runs else "yellow")
+    shown.get("deceived", Text()).stylize("bold red")
     if line.failed or line.timed_out or line.stuck:
-        shown[-1].stylize("yellow")
-    return shown
+        shown["otherwise"].stylize("yellow")
 
 
 def summary_line(comparison: Comparison) -> str:

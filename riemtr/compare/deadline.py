@@ -27,14 +27,20 @@ def deadline(seconds: float) -> Iterator[None]:
         yield
         return
 
+    armed = True
+
     def ring(number: int, frame: FrameType | None) -> None:
-        raise OutOfTime
+        if armed:
+            raise OutOfTime
 
     previous = signal.signal(signal.SIGALRM, ring)
     try:
-        # Again every second, should something have caught the first one.
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), 1.0)
-        yield
+        try:
+            # Again every second, should something have caught the first one.
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), 1.0)
+            yield
+        finally:
+            armed = False  # an alarm that rings from here on must not keep what follows from it
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, previous)

@@ -16,7 +16,8 @@ from typing import Any
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
-from riemtr.compare.cases import with_options
+from riemtr.compare.applicability import DoesNotApply
+from riemtr.compare.cases import typed, with_options
 from riemtr.compare.lbfgs import LBFGS
 from riemtr.errors import unknown_name
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
@@ -104,9 +105,9 @@ def entrant(name: str, **options: Any) -> Entrant:
     >>> entrant("pymanopt.optimizers:ConjugateGradient").name
     'pymanopt.optimizers:ConjugateGradient'
     """
-    shown = with_options(name, options)
+    shown, spelled = with_options(name, options), typed(name, options)
     if ":" in name:
-        return Entrant(shown, _maker(_imported(name), name, options), shown)
+        return Entrant(shown, _maker(_imported(name), name, options), spelled)
     if name not in solver_names():
         close = get_close_matches(name, solver_names(), n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
@@ -116,9 +117,25 @@ def entrant(name: str, **options: Any) -> Entrant:
         )
     if name == "exact":
         _check_options(name, ExactTRM, options)
-        return Entrant(shown, lambda problem, demands: _exact(problem, demands, options), shown)
+        return Entrant(shown, lambda problem, demands: _exact(problem, demands, options), spelled)
     kinds: dict[str, Any] = {"practical": PracticalTRM, "lbfgs": LBFGS, **_PYMANOPT}
-    return Entrant(shown, _maker(kinds[name], name, options), shown)
+    return Entrant(shown, _maker(kinds[name], name, options), spelled)
+
+
+def check_entrants(entrants: Iterable[Entrant], problem: Problem, demands: Demands) -> None:
+    """Make every solver once, so that options it refuses end a comparison before its first run.
+
+    Errors other than of values and types are no matter of options; they are left to the runs.
+    """
+    for one in entrants:
+        try:
+            one.make(problem, demands)
+        except DoesNotApply:
+            continue
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"solver {one.name!r} cannot be made: {error}") from error
+        except Exception:
+            continue
 
 
 def as_entrants(solvers: Any) -> list[Entrant]:
@@ -159,9 +176,10 @@ def _imported(path: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
+        said = f"{type(error).__name__}: {error}"
         raise ValueError(
-            f"cannot import the solver {path!r}: {error}; it must be 'package.module:attribute'"
+            f"cannot import the solver {path!r}: {said}; it must be 'package.module:attribute'"
         ) from error
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.compare.profiles import performance_profile
+from riemtr.compare.profiles import Profile, performance_profile
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.table import KINDS
 from riemtr.errors import require
@@ -38,7 +38,7 @@ def profiles_figure(
     solved : {"certified", "reached"}
         What counts as solved: see :func:`~riemtr.compare.performance_profile`.
     tolerance : float, optional
-        One of the comparison's; the tightest by default.
+        For "reached": one of the comparison's, the tightest by default.
 
     Returns
     -------
@@ -72,15 +72,19 @@ def profiles_figure(
         axes.set_xlabel(f"within this factor of the best solver, in {_MEASURES[profile.measure]}")
         _plain_axes(axes)
     panels[0].set_ylabel("share of instances solved")
-    goal = "" if profiles[0].tolerance is None else f"gradient norm {profiles[0].tolerance:g}"
-    what = {
-        "certified": f"{goal}{' at a ' if goal else ''}certified minimizer",
-        "reached": f"{goal or 'the end'} wherever that is, saddle points included",
-    }[solved]
-    number = len({(run.problem, run.start) for run in comparison.runs})
-    figure.suptitle(f"Performance profiles, {number} instances; solved: {what}", fontsize=12)
+    figure.suptitle(_what_is_solved(profiles[0]), fontsize=12)
     _legend_outside(figure, panels[-1])
     return figure
+
+
+def _what_is_solved(profile: Profile) -> str:
+    number = len(next(iter(profile.ratios.values()), ()))
+    goal = "the end" if profile.tolerance is None else f"gradient norm {profile.tolerance:g}"
+    what = {
+        "certified": "a certified minimizer, measured to the end of the run",
+        "reached": f"measured to {goal}, saddle points included",
+    }[profile.solved]
+    return f"Performance profiles, {number} instances; solved: {what}"
 
 
 def convergence_figure(comparison: Comparison, problem: str | None = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ class Written:
     ----------
     files : list of Path
     left_out : list of str
-        What could not be, for lack of a package, in sentences.
+        What could not be, for lack of a package or of runs, in sentences.
     """
 
     files: list[Path]
@@ -33,9 +34,12 @@ class Written:
 
 
 def check_folder(folder: Path, force: bool = False) -> None:
-    """Refuse a folder that holds a comparison already, or is none."""
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file; choose a folder")
+    """Refuse a folder that holds a comparison already, is none, or cannot be made."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{there} is a file; choose a folder")
+    if not os.access(there, os.W_OK):
+        raise PermissionError(f"{there} cannot be written to; choose another folder")
     present = [path.name for path in _ours(folder)]
     if present and not force:
         raise FileExistsError(
@@ -70,8 +74,7 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
     folder = Path(folder)
     check_folder(folder, force)
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in _ours(folder):
-        stale.unlink()
+    before = _ours(folder)
     files = [
         comparison.save(folder / "comparison.json"),
         write_atomically(folder / "runs.csv", runs_csv(comparison).encode()),
@@ -79,10 +82,15 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
     ]
     left_out = []
     for what, write in (("figures", _write_figures), ("page", _write_page)):
+        if not comparison.runs:
+            left_out.append(f"no {what}: there are no runs to show")
+            continue
         try:
             files += write(comparison, folder)
         except MissingExtraError as error:
             left_out.append(f"no {what}: {error}")
+    for stale in set(before) - set(files):  # only now: the new comparison is there
+        stale.unlink()
     return Written(files, left_out)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from riemtr import problems as registry
 from riemtr.compare.applicability import DoesNotApply
 from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.entrants import Demands, Entrant
@@ -126,6 +129,7 @@ def measure(task: Task, one: Entrant) -> Run:
             oracles=_calls(problem.counts, task),
         )
     late = raw.out_of_time or raw.seconds > limit
+    rows = [*raw.rows, (raw.seconds, here.cost, here.gradient_norm, raw.counts)]
     return Run(
         **about,
         outcome="timed out" if late else "ended",
@@ -136,9 +140,21 @@ def measure(task: Task, one: Entrant) -> Run:
         iterations=raw.iterations,
         counts=raw.counts.as_dict(),
         oracles=_calls(raw.counts, task),
-        reached=_reached(task, raw, here),
-        trajectory=_trajectory(task, raw, here),
+        reached=_reached(task, rows),
+        trajectory=_trajectory(task, rows, from_start=raw.from_start and bool(raw.rows)),
     )
+
+
+def warm_up(entrants: Iterable[Entrant]) -> None:
+    """Let the solvers that are known solve something tiny, so that no run pays for imports."""
+    problem = registry.build("rayleigh", rng=0, n=3).problem
+    for one in entrants:
+        with suppress(Exception), np.errstate(all="ignore"):  # the runs will show what is wrong
+            solver = one.make(problem, Demands(1e-2, 1e-2, 1.0))
+            if type(solver) in _OWN_HISTORY:
+                result = solver.solve(problem, rng=0, stop=MaxSeconds(1.0))
+                if result.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt
 
 
 def _run(solver: Any, problem: WatchedProblem, task: Task) -> _Raw:
@@ -147,14 +163,19 @@ def _run(solver: Any, problem: WatchedProblem, task: Task) -> _Raw:
     if not (isinstance(solver, PymanoptSolver) and solver.optimizer._max_time <= limit):
         options["stop"] = MaxSeconds(limit)
     options = {name: value for name, value in options.items() if _takes(solver.solve, name)}
-    # Those that keep their own history need no second one, which would be on their clock.
-    shown = task.case.problem if isinstance(solver, _OWN_HISTORY) else problem
+    # These keep their own history and clock, and need no second ones. Nobody else's are believed,
+    # not even those of a subclass, which may have run the solver many times.
+    own = type(solver) in _OWN_HISTORY
+    start = copy.deepcopy(task.start.point)  # no solver can spoil the start of the next
     problem.begin()
-    found = solver.solve(shown, task.start.point, **options)
+    found = solver.solve(task.case.problem if own else problem, start, **options)
     problem.note()
     seconds = problem.watch.seconds
     if isinstance(found, Result):
-        return _from_result(found)
+        raw = _from_result(found)
+        if own:
+            return raw
+        return replace(raw, seconds=seconds, counts=problem.counts, rows=problem.rows)
     if not hasattr(found, "point"):
         raise TypeError(
             "a solver must return a riemtr Result, or an object with a point; it returned "
@@ -262,31 +283,29 @@ def _calls(counts: Counts, task: Task) -> int:
     return int(counts.costs + counts.gradients + products)
 
 
-def _reached(task: Task, raw: _Raw, here: Evaluation) -> tuple[Reach, ...]:
+def _reached(task: Task, rows: list[Row]) -> tuple[Reach, ...]:
     """When the gradient norm fell below each tolerance for good, within the time."""
     found = []
     for tolerance in task.tolerances:
-        above = [n for n, row in enumerate(raw.rows) if not row[2] <= tolerance * _SLACK]
+        above = [n for n, row in enumerate(rows) if not row[2] <= tolerance * _SLACK]
         first = above[-1] + 1 if above else 0
-        if first == len(raw.rows) or not here.gradient_norm <= tolerance * _SLACK:
+        if first == len(rows):
             continue
-        seconds, _, _, counts = raw.rows[first]
+        seconds, _, _, counts = rows[first]
         if seconds <= task.demands.max_seconds:
             found.append(Reach(tolerance, seconds, counts.as_dict(), _calls(counts, task)))
     return tuple(found)
 
 
-def _trajectory(task: Task, raw: _Raw, here: Evaluation) -> dict[str, list[float]]:
+def _trajectory(task: Task, rows: list[Row], *, from_start: bool) -> dict[str, list[float]]:
     """The run as it went, from the start to the end, on the problem that was asked for."""
-    rows = [(s, _calls(counts, task), cost, norm) for s, cost, norm, counts in raw.rows]
-    if not (rows and raw.from_start):
+    shown = [(s, _calls(counts, task), cost, norm) for s, cost, norm, counts in rows]
+    if not from_start:
         start = task.case.problem.at(task.start.point)
-        rows.insert(0, (0.0, 0, start.cost, start.gradient_norm))
-    end = (raw.seconds, _calls(raw.counts, task), here.cost, here.gradient_norm)
-    rows.append(end)
-    kept = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_ROWS)).astype(int))
+        shown.insert(0, (0.0, 0, start.cost, start.gradient_norm))
+    kept = np.unique(np.linspace(0, len(shown) - 1, min(len(shown), _MOST_ROWS)).astype(int))
     names = ("seconds", "oracles", "cost", "gradient_norm")
-    return {name: [rows[row][column] for row in kept] for column, name in enumerate(names)}
+    return {name: [shown[row][column] for row in kept] for column, name in enumerate(names)}
 
 
 def _in_words(error: BaseException) -> str:

@@ -35,7 +35,11 @@ window.addEventListener("error", (event) => {
   };
   const plots = {
     verdicts: () => verdictBars(data, chosen),
-    profile: () => profileCurves(data, chosen),
+    profile: () => {
+      element("profile-tolerance").closest("label").hidden = chosen.success === "certified" || data.tolerances.length < 2;
+      element("profile-note").textContent = profileNote(data, chosen);
+      return profileCurves(data, chosen);
+    },
     curves: () => convergenceCurves(data, chosen),
     first: () => runMarks(data, chosen, chosen.first),
     second: () => runMarks(data, chosen, chosen.second),
@@ -64,7 +68,7 @@ window.addEventListener("error", (event) => {
       font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 12 : 14, color: colour("--text") },
       hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--text") }, align: "left" },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--line"), activecolor: colour("--link") },
-      margin: { l: narrow ? 44 : 64, r: 12, t: 28, b: 48 },
+      margin: { l: narrow ? 44 : 64, r: 28, t: 28, b: 48 },
       legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", itemclick: "toggleothers", itemdoubleclick: "toggle", ...layout.legend },
       uirevision: "keep",
     };

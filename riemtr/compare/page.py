@@ -26,6 +26,7 @@ from riemtr.files import plain, write_atomically
 
 _SCRIPTS = ("page_profile.js", "page_plots.js", "page_table.js", "page.js")
 _TROUBLES = 40  # rows of what went wrong
+_COUNT = re.compile(r" after \d+ iterations?\b")
 
 
 def write_page(comparison: Comparison, path: Path) -> Path:
@@ -129,8 +130,9 @@ def _verdicts(recovery: bool) -> str:
 
 def _troubles(comparison: Comparison) -> str:
     """Return the section on what did not end, or did not apply; empty if there is nothing."""
+    # Runs that were out of time differ in how far they came: that is no reason of its own.
     found = Counter(
-        (run.solver, run.problem, run.outcome, run.status)
+        (run.solver, run.problem, run.outcome, _COUNT.sub("", run.status))
         for run in comparison.runs
         if run.outcome != "ended"
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import asdict
 from typing import Any
 
+from riemtr.compare.profiles import complete_instances
 from riemtr.compare.records import Comparison, Run
-from riemtr.compare.table import Line, lines
+from riemtr.compare.table import lines
 
 STARTS_DRAWN = 20
 """Convergence is drawn for so many starts per problem and kind: more lines hide each other."""
@@ -59,6 +58,7 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
     names = list(_CATEGORIES)
     measures = _measures(runs)
     curves, note = _curves(runs)
+    complete = set(complete_instances(comparison))
     return {
         "solvers": solvers,
         "problems": problems,
@@ -72,6 +72,12 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
             "kind": _numbers(kinds, (run.kind for run in runs)),
             "start": [run.start for run in runs],
             "category": _numbers(names, map(category, runs)),
+            # Whether every solver came to this problem and start.
+            "compared": [(run.problem, run.start) in complete for run in runs],
+        },
+        "whole": {
+            "seconds": [rounded(run.seconds) for run in runs],
+            "oracles": [run.oracles for run in runs],
         },
         "reached": {
             "seconds": [_reached(runs, tol, lambda r: rounded(r.seconds)) for tol in tolerances],
@@ -106,12 +112,12 @@ def category(run: Run) -> str:
     >>> category(Run("rayleigh", "sd", 0, "saddle", "ended", "", claimed=True, verdict="saddle"))
     'deceived'
     """
+    if run.outcome in ("timed out", "failed"):
+        return run.outcome
     if run.certified:
         return "certified"
     if run.deceived:
         return "deceived"
-    if run.outcome in ("timed out", "failed"):
-        return run.outcome
     return "unconfirmed" if run.claimed else "unfinished"
 
 
@@ -132,23 +138,11 @@ def _table(comparison: Comparison, solvers: list[str], kinds: list[str]) -> list
             "solver": solvers.index(line.solver),
             "seconds": rounded(line.seconds),
             "oracles": rounded(line.oracles),
+            "to_gradient": rounded(line.to_gradient),
         }
-        for line in map(partial(_timed, comparison), lines(comparison))
+        for line in lines(comparison)
         if line.solver in solvers
     ]
-
-
-def _timed(comparison: Comparison, line: Line) -> Line:
-    """Return a line with the time of all runs that ended, where there is no tolerance to reach."""
-    if _tolerances(comparison):
-        return line
-    group = (line.problem, line.kind, line.solver)
-    times = [
-        run.seconds
-        for run in comparison.runs
-        if (run.problem, run.kind, run.solver) == group and run.outcome == "ended"
-    ]
-    return replace(line, seconds=statistics.median(times) if times else None)
 
 
 def _labels(runs: Sequence[Run]) -> dict[str, str]:
@@ -169,12 +163,17 @@ def _hidden(runs: Sequence[Run], problems: Sequence[str], kinds: Sequence[str]) 
 
 
 def _table_note(runs: Sequence[Run], tolerances: Sequence[float]) -> str:
-    if tolerances:
-        return "Medians are over the certified runs only."
     if is_recovery(runs):
         return (
             "Certified: linear programming proves that no direction near gives a sparser row (in "
-            "the l1 norm), for every row. Solved: the dictionary is exact to rounding."
+            "the l1 norm), for every row. Solved: the dictionary is exact. Exact after rounding: "
+            "it is once riemtr rounds the rows. Medians are over the runs that ended."
+        )
+    if tolerances:
+        return (
+            "Solved: at the known solution, where there is one. Seconds and calls are medians over "
+            "the certified runs; those of whole runs include what a solver spends on the curvature "
+            "once the gradient is small."
         )
     return ""
 

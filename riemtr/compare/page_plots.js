@@ -82,30 +82,41 @@ function solverTicks(data) {
     tickmode: "array",
     tickvals: data.solvers.map((_, solver) => solver),
     ticktext: data.solvers.map(literal),
+    // Slanted upwards, the last name ends below its mark; plotly would drop one that sticks out.
+    autotickangles: [0, -35, -90],
+    ticklabeloverflow: "allow",
     automargin: true,
     zeroline: false,
     showgrid: false,
   };
 }
 
-// What a solver needed at every instance (problem, kind of start, start) that is selected.
+// What a solver needed at every instance (problem, kind of start, start) that is selected: to the
+// end of the run where success is a certified minimizer, else until the gradient was small.
 function needs(data, chosen) {
-  const reached = data.reached[chosen.measure][chosen.tolerance];
+  const certifiedOnly = chosen.success === "certified";
+  const need = certifiedOnly ? data.whole[chosen.measure] : data.reached[chosen.measure][chosen.tolerance];
   const instances = new Map();
   const values = data.solvers.map(() => []);
   for (const run of selected(data, chosen)) {
-    const { solver, problem, kind, start } = data.runs;
+    const { solver, problem, kind, start, compared } = data.runs;
+    if (!compared[run]) continue;
     const key = `${problem[run]} ${kind[run]} ${start[run]}`;
     if (!instances.has(key)) {
       instances.set(key, instances.size);
       values.forEach((row) => row.push(Infinity));
     }
     const certified = data.categories[data.runs.category[run]].key === "certified";
-    if (reached[run] !== null && (certified || chosen.success === "reached")) {
-      values[solver[run]][instances.get(key)] = Math.max(reached[run], data.least[chosen.measure]);
+    if (need[run] !== null && (certified || !certifiedOnly)) {
+      values[solver[run]][instances.get(key)] = Math.max(need[run], data.least[chosen.measure]);
     }
   }
   return values;
+}
+
+function profileNote(data, chosen) {
+  if (chosen.success === "certified") return "Measured to the end of the run, with all that the solver does about the curvature.";
+  return `Measured until the gradient norm was at most ${short(data.tolerances[chosen.tolerance])} for good.`;
 }
 
 function profileCurves(data, chosen) {

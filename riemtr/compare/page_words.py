@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from riemtr.compare.page_data import is_recovery, solvers_of
 from riemtr.compare.records import Comparison, Run
+from riemtr.compare.table import lack_rounding
 
 _NAMED = 6  # names in a sentence before "and 3 others"
 
@@ -27,7 +28,7 @@ def headline(comparison: Comparison) -> str:
     """
     by_solver = _by_solver(comparison)
     if is_recovery(comparison.runs):
-        return _recovery_headline(by_solver)
+        return _recovery_headline(by_solver, lack_rounding(comparison))
     return f"{_certified(by_solver)}; {_deceived(by_solver)}."
 
 
@@ -107,7 +108,7 @@ def _deceived(by_solver: dict[str, list[Run]]) -> str:
     return f"these {deed}: {_names(often)}"
 
 
-def _recovery_headline(by_solver: dict[str, list[Run]]) -> str:
+def _recovery_headline(by_solver: dict[str, list[Run]], lacking: Sequence[str]) -> str:
     known = any(run.success is not None for runs in by_solver.values() for run in runs)
     if not known:
         return _unknown_truth(by_solver)
@@ -125,7 +126,10 @@ def _recovery_headline(by_solver: dict[str, list[Run]]) -> str:
         else "No method recovered the dictionary exactly in all its runs"
     )
     whose = " of the others" if exact else ""
-    return first + (f"; median errors{whose}: {_names(near)}." if near else ".")
+    errors = f"; median errors{whose}: {_names(near)}" if near else ""
+    verb = "is" if len(lacking) == 1 else "are"
+    rest = f"; {_names(lacking)} {verb} exact once riemtr rounds the rows" if lacking else ""
+    return f"{first}{errors}{rest}."
 
 
 def _unknown_truth(by_solver: dict[str, list[Run]]) -> str:

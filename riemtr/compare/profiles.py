@@ -34,7 +34,7 @@ class Profile:
     measure : str
         "seconds" or "oracles".
     tolerance : float or None
-        The gradient norm to reach; None: to the end of the run.
+        The gradient norm that needs are measured to; None: to the end of the run.
     solved : str
         "certified" or "reached": what counts as solved.
     ratios : dict of ndarray
@@ -69,15 +69,17 @@ def performance_profile(
     measure : {"seconds", "oracles"}
         What is to be small.
     solved : {"certified", "reached"}
-        "certified": the run reached the tolerance, and riemtr certifies that it ended at a
-        minimizer. "reached": the gradient alone, as usually reported; ending at a saddle point
-        counts as success.
+        "certified": riemtr certifies that the run ended at a minimizer; measured to its end, with
+        all that the solver does about the curvature. "reached": the gradient alone, as usually
+        reported, and measured until it is that small; ending at a saddle point counts as success.
     tolerance : float, optional
-        One of the comparison's; the tightest by default.
+        For "reached": one of the comparison's, the tightest by default. What is certified is
+        certified to the tightest.
 
     Notes
     -----
-    A problem to which a solver does not apply is one that it does not solve.
+    A problem to which a solver does not apply is one that it does not solve. Of a comparison that
+    was interrupted, only the instances that all solvers came to are counted.
 
     Examples
     --------
@@ -93,10 +95,7 @@ def performance_profile(
         raise unknown_name("measure", measure, MEASURES)
     if solved not in SOLVED:
         raise unknown_name("solved", solved, SOLVED)
-    tolerances = comparison.settings.get("tolerances") or [None]
-    goal = tolerances[-1] if tolerance is None else tolerance
-    if goal not in tolerances:
-        raise ValueError(f"tolerance must be one of the comparison's, {tolerances}; got {goal!r}")
+    goal = _goal(comparison, solved, tolerance)
     names = list(comparison.settings.get("solvers", comparison.solvers))
     needs: dict[tuple[str, int], dict[str, float]] = {}
     for run in comparison.runs:
@@ -104,7 +103,8 @@ def performance_profile(
             run, measure, solved, goal
         )
     ratios: dict[str, list[float]] = {name: [] for name in names}
-    for instance in needs.values():
+    for key in complete_instances(comparison):
+        instance = needs[key]
         best = min(instance.values())
         for name in names:
             need = instance.get(name, math.inf)
@@ -112,6 +112,37 @@ def performance_profile(
     return Profile(
         measure, goal, solved, {name: np.sort(np.array(found)) for name, found in ratios.items()}
     )
+
+
+def complete_instances(comparison: Comparison) -> list[tuple[str, int]]:
+    """Return problem and start of the instances that count: all, but where it was interrupted."""
+    names = set(comparison.settings.get("solvers", comparison.solvers))
+    ran: dict[tuple[str, int], set[str]] = {}
+    for run in comparison.runs:
+        ran.setdefault((run.problem, run.start), set()).add(run.solver)
+    if not comparison.settings.get("interrupted"):
+        return list(ran)
+    absent: dict[str, set[str]] = {}
+    for one in comparison.settings.get("not_applicable", []):
+        absent.setdefault(one["problem"], set()).add(one["solver"])
+    return [key for key, there in ran.items() if names <= there | absent.get(key[0], set())]
+
+
+def _goal(comparison: Comparison, solved: str, tolerance: float | None) -> float | None:
+    """Return the gradient norm to measure to, None for the end of the run."""
+    tolerances = comparison.settings.get("tolerances") or [None]
+    if tolerance is not None and tolerance not in tolerances:
+        raise ValueError(
+            f"tolerance must be one of the comparison's, {tolerances}; got {tolerance!r}"
+        )
+    if solved == "reached":
+        return tolerances[-1] if tolerance is None else tolerance
+    if tolerance not in (None, tolerances[-1]):
+        raise ValueError(
+            f"tolerance must be {tolerances[-1]!r} where certified runs are counted, which is what "
+            f"they are certified to; got {tolerance!r}: leave it out, or pass solved='reached'"
+        )
+    return None
 
 
 def _need(run: Run, measure: str, solved: str, tolerance: float | None) -> float:

@@ -53,7 +53,8 @@ class Run:
     kind : str
         "random" or "saddle".
     outcome : str
-        "ended", "failed" (it raised an error) or "timed out".
+        "ended", "failed" (it raised an error) or "timed out": an endpoint that came too late is
+        on record, but counts for nothing.
     status : str
         How the solver itself says it ended, in a word or a sentence; the error if it failed.
     claimed : bool
@@ -106,13 +107,22 @@ class Run:
 
     @property
     def certified(self) -> bool:
-        """Whether the endpoint is a certified minimizer."""
-        return self.verdict == "minimizer"
+        """Whether it ended at a certified minimizer, and in time."""
+        return self.outcome == "ended" and self.verdict == "minimizer"
 
     @property
     def deceived(self) -> bool:
         """Whether the solver calls itself converged where the certificate shows a way down."""
-        return self.claimed and self.verdict in ("saddle", "maximizer")
+        return self.claimed and self._at_a_saddle
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it ended there without calling that converged."""
+        return self._at_a_saddle and not self.claimed
+
+    @property
+    def _at_a_saddle(self) -> bool:
+        return self.outcome == "ended" and self.verdict in ("saddle", "maximizer")
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +133,8 @@ class Comparison:
     ----------
     settings : dict
         What was asked for: "problems" (name and parameters by label), "solvers" (descriptions by
-        name), "starts", "seed", "tolerances", "max_seconds" and so on; "command" reproduces it.
+        name), "starts", "seed", "tolerances", "max_seconds" and so on; "command" reproduces it,
+        None where no command can.
     environment : dict
         See :func:`riemtr.environment.environment`.
     runs : tuple of Run
@@ -135,8 +146,9 @@ class Comparison:
 
     @property
     def problems(self) -> list[str]:
-        """Labels of the problems, in order."""
-        return list(dict.fromkeys(run.problem for run in self.runs))
+        """Labels of the problems, in order, those that nothing ran on included."""
+        labels = [*self.settings.get("problems", {}), *(run.problem for run in self.runs)]
+        return list(dict.fromkeys(labels))
 
     @property
     def solvers(self) -> list[str]:
@@ -153,14 +165,14 @@ class Comparison:
 
         return as_html(self)
 
-    def save(self, path: Path) -> Path:
+    def save(self, path: str | Path) -> Path:
         """Write everything as JSON; :func:`load` reads it."""
-        return save_json(path, {"format": FORMAT, **asdict(self)})
+        return save_json(Path(path), {"format": FORMAT, **asdict(self)})
 
 
-def load(path: Path) -> Comparison:
+def load(path: str | Path) -> Comparison:
     """Read a comparison that was saved."""
-    content = json.loads(path.read_text())
+    content = json.loads(Path(path).read_text())
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"path must be a comparison that riemtr saved; {path} is something else")
     runs = tuple(

@@ -8,7 +8,7 @@ off the clock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,10 @@ from riemtr.recovery.threads import blas_threads_for
 from riemtr.solvers import ExactTRM
 
 LABEL = "dictionary-recovery"
+DATA = ("n", "p", "theta", "condition", "noise", "image")
+"""Parameters of the data."""
+
+Draw = Callable[[np.random.SeedSequence], tuple[Preconditioned, np.ndarray | None]]
 
 _MU = 1e-2  # the paper's
 _TOLERANCE = 1e-2  # gradient norm of a solve: rounding needs the basin, no digits
@@ -123,6 +127,7 @@ def compare_recovery(
     Returns
     -------
     Comparison
+        After Ctrl-C it holds the runs that were finished.
 
     Examples
     --------
@@ -136,15 +141,20 @@ def compare_recovery(
         raise ValueError(f"max_seconds must be positive; got {max_seconds!r}")
     described, draw = _source(n, p, theta, condition, noise, image)
     runs: list[Run] = []
-    for start in range(starts):
-        white, truth = draw(_state(seed, start, 0))
-        own = int(_state(seed, start, 1).generate_state(1)[0])
-        for name, factory in factories.items():
-            runs.append(_run(name, factory, start, own, white, truth, max_seconds))
-            if progress is not None:
-                progress(runs[-1], len(runs), starts * len(factories))
-    settings = {
-        "command": _command(list(factories), starts, seed, max_seconds, described),
+    interrupted = False
+    with blas_threads_for(described["n"] * described["p"]):
+        measured_with = environment("python-picard", "scikit-learn")
+        try:
+            for run in _runs(factories, starts, seed, draw, max_seconds):
+                runs.append(run)
+                if progress is not None:
+                    progress(run, len(runs), starts * len(factories))
+        except KeyboardInterrupt:
+            if not runs:
+                raise
+            interrupted = True
+    settings: dict[str, Any] = {
+        "command": _command(factories, starts, seed, max_seconds, described, image),
         "problems": {LABEL: described},
         "solvers": {name: _description(factory) for name, factory in factories.items()},
         "starts": starts,
@@ -153,8 +163,23 @@ def compare_recovery(
         "max_seconds": max_seconds,
         "exact_below": EXACT,
         "optimal_to": OPTIMAL,
+        "interrupted": interrupted,
     }
-    return Comparison(settings, environment("python-picard", "scikit-learn"), tuple(runs))
+    return Comparison(settings, measured_with, tuple(runs))
+
+
+def _runs(
+    factories: dict[str, Callable[[], RecoveryMethod]],
+    starts: int,
+    seed: int,
+    draw: Draw,
+    max_seconds: float,
+) -> Iterator[Run]:
+    for start in range(starts):
+        white, truth = draw(_state(seed, start, 0))
+        own = int(_state(seed, start, 1).generate_state(1)[0])
+        for name, factory in factories.items():
+            yield _run(name, factory, start, own, white, truth, max_seconds)
 
 
 def _factories(
@@ -167,17 +192,27 @@ def _factories(
     for name in methods:
         if name not in METHODS:
             raise unknown_name("methods", name, METHODS)
+        if list(methods).count(name) > 1:
+            raise ValueError(f"methods must have names of their own; {name!r} comes twice")
     return {name: METHODS[name] for name in methods}
 
 
 def _command(
-    names: list[str], starts: int, seed: int, max_seconds: float, data: dict[str, Any]
-) -> str:
-    """Return the call that does it again, in Python."""
-    which = {"image": data["image"]} if "image" in data else data
+    factories: dict[str, Callable[[], RecoveryMethod]],
+    starts: int,
+    seed: int,
+    max_seconds: float,
+    data: dict[str, Any],
+    image: str | Path | np.ndarray | None,
+) -> str | None:
+    """Return the call that does it again, in Python; None where it has no names for all."""
+    ours = all(METHODS.get(name) is factory for name, factory in factories.items())
+    if not ours or isinstance(image, np.ndarray):
+        return None
+    which = data if image is None else {"image": str(image)}
     options = {"starts": starts, "seed": seed, "max_seconds": max_seconds, **which}
     listed = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    return f"riemtr.compare.recovery_methods.compare_recovery({names}, {listed})"
+    return f"riemtr.compare.recovery_methods.compare_recovery({list(factories)}, {listed})"
 
 
 def _description(factory: Callable[[], RecoveryMethod]) -> str:
@@ -187,9 +222,6 @@ def _description(factory: Callable[[], RecoveryMethod]) -> str:
 
 def _state(seed: int, start: int, purpose: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(start, purpose))
-
-
-Draw = Callable[[np.random.SeedSequence], tuple[Preconditioned, np.ndarray | None]]
 
 
 def _source(
@@ -230,27 +262,26 @@ def _run(
     data = white.data.copy()  # no method can spoil the data of the next
     which: dict[str, Any] = {"problem": LABEL, "solver": name, "start": start, "kind": "random"}
     begin = time.perf_counter()
-    with blas_threads_for(data.size):
-        try:
-            method = factory()
-            begin = time.perf_counter()
-            with deadline(max_seconds):
-                estimate = method(data, seed)
-            seconds = time.perf_counter() - begin
-            found = examine(estimate, white, truth)
-        except OutOfTime:
-            outcome, said = "timed out", f"stopped after {max_seconds:g} s, without a result"
-        except Exception as error:  # whatever a method raises is an outcome, not the end
-            outcome, said = "failed", f"{type(error).__name__}: {error}"
-        else:
-            return Run(
-                **which,
-                outcome="ended" if seconds <= max_seconds else "timed out",
-                status=estimate.status,
-                claimed=bool(estimate.claimed),
-                seconds=seconds,
-                iterations=int(estimate.iterations),
-                **found,
-            )
+    try:
+        method = factory()
+        begin = time.perf_counter()
+        with deadline(max_seconds):
+            estimate = method(data, seed)
+        seconds = time.perf_counter() - begin
+        found = examine(estimate, white, truth)
+    except OutOfTime:
+        outcome, said = "timed out", f"stopped after {max_seconds:g} s, without a result"
+    except Exception as error:  # whatever a method raises is an outcome, not the end
+        outcome, said = "failed", f"{type(error).__name__}: {error}"
+    else:
+        return Run(
+            **which,
+            outcome="ended" if seconds <= max_seconds else "timed out",
+            status=estimate.status,
+            claimed=bool(estimate.claimed),
+            seconds=seconds,
+            iterations=int(estimate.iterations),
+            **found,
+        )
     spent = time.perf_counter() - begin
     return Run(**which, outcome=outcome, status=said, claimed=False, seconds=spent)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from riemtr.compare.applicability import DoesNotApply
-from riemtr.compare.cases import as_cases, spelling
-from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants
-from riemtr.compare.measuring import Task, measure
+from riemtr.compare.cases import as_cases, labelled, spelling
+from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
+from riemtr.compare.measuring import Task, measure, warm_up
 from riemtr.compare.records import Comparison, Run
-from riemtr.compare.starts import Start, random_starts, saddle_starts
+from riemtr.compare.starts import Start, random_starts, search_saddles
 from riemtr.data.checks import integer
 from riemtr.environment import environment
 from riemtr.problems import Case
 from riemtr.recovery.threads import blas_threads_for
 
 TOLERANCES = (1e-2, 1e-4, 1e-6)
+# The search for saddle points is given at least this, however short the runs may be.
+_SEARCH_SECONDS = 10.0
 
 Progress = Callable[[Run, int, int], Any]
 
@@ -39,10 +43,11 @@ def compare(
     """Compare solvers: the same problems, starts, tolerances, counters and clock for all.
 
     Each solver runs once to the tightest tolerance from each start; when it passed the looser
-    ones is read off its history. Where it ended is then certified by riemtr, off the clock. The
-    time to a tolerance ends when the gradient is that small; what a solver spends on the
-    curvature after that is in the ``seconds`` of the whole run. BLAS is held to one thread where
-    ``threadpoolctl`` (extra ``parallel``) is there to do it.
+    ones is read off its history. Where it ended is then certified by riemtr, off the clock. A
+    run's ``seconds`` are those of the whole run, with all that the solver does about the curvature;
+    the time to a tolerance ends when the gradient is that small. Named solvers first solve a tiny
+    problem, unmeasured, so that no first run pays for imports; a solver of your own does not. BLAS
+    is held to one thread where ``threadpoolctl`` (extra ``parallel``) is there to do it.
 
     Parameters
     ----------
@@ -57,7 +62,8 @@ def compare(
         Random starts per problem.
     saddles : int
         Starts at exact saddle points per problem, at most: see
-        :func:`~riemtr.compare.saddle_starts`.
+        :func:`~riemtr.compare.saddle_starts`. The search may take as long as a run, or ten seconds
+        if that is more. Not both numbers may be 0.
     seed : int
         Source of the data, the starts and all that solvers draw.
     tolerances : sequence of float
@@ -90,16 +96,21 @@ def compare(
     integer("saddles", saddles, low=0)
     integer("repeats", repeats, low=1)
     integer("seed", seed, low=0)
+    if starts == saddles == 0:
+        raise ValueError("starts and saddles must not both be 0: there would be nothing to run")
     goals = _checked_tolerances(tolerances)
     for name, value in (("curvature_tolerance", curvature_tolerance), ("max_seconds", max_seconds)):
         if not value > 0.0:
             raise ValueError(f"{name} must be positive; got {value!r}")
     entrants = as_entrants(solvers)
     demands = Demands(goals[-1], float(curvature_tolerance), float(max_seconds))
-    cases = as_cases(problems, seed)
+    given = labelled(problems)
+    cases = as_cases(given, seed)
+    check_entrants(entrants, next(iter(cases.values())).problem, demands)
     run = _Comparing(entrants, goals, demands, seed, repeats, starts + saddles, len(cases))
     run.watcher = progress if callable(progress) else _printer() if progress else None
     with blas_threads_for(0):
+        warm_up(entrants)
         run.everything(cases, starts, saddles)
         measured_with = environment()
     settings = {
@@ -115,7 +126,7 @@ def compare(
         "not_applicable": run.not_applicable,
         "interrupted": run.interrupted,
     }
-    settings["command"] = _command(settings, cases, entrants)
+    settings["command"] = _command(settings, [spelling(one) for one in given.values()], entrants)
     return Comparison(settings, measured_with, tuple(run.runs))
 
 
@@ -161,7 +172,8 @@ class _Comparing:
     def prepare(self, label: str, case: Case, starts: int, saddles: int) -> None:
         """Find the starts of a problem."""
         problem = case.problem
-        found = saddle_starts(problem, saddles, self.seed)
+        limit = max(self.demands.max_seconds, _SEARCH_SECONDS)
+        found, trouble = search_saddles(problem, saddles, self.seed, limit)
         self._starts = random_starts(problem, starts, self.seed) + found
         self.total -= (saddles - len(found)) * len(self.entrants)
         self.about[label] = {
@@ -173,6 +185,7 @@ class _Comparing:
             "largest_gradient_norm_at_saddles": max(
                 (start.gradient_norm or 0.0 for start in found), default=None
             ),
+            "saddle_search": trouble or None,
         }
 
     def all_starts(self, label: str, case: Case) -> None:
@@ -240,34 +253,34 @@ def _checked_tolerances(tolerances: Sequence[float]) -> tuple[float, ...]:
         goals = tuple(sorted({float(value) for value in tolerances}, reverse=True))
     except (TypeError, ValueError):
         goals = ()
-    if not goals or not all(value > 0.0 for value in goals):
+    if not goals or not all(0.0 < value < math.inf for value in goals):
         raise ValueError(
-            f"tolerances must be a list of positive gradient norms, such as [1e-2, 1e-6]; got "
-            f"{tolerances!r}"
+            "tolerances must be a list of positive, finite gradient norms, such as [1e-2, 1e-6]; "
+            f"got {tolerances!r}"
         )
     return goals
 
 
 def _command(
-    settings: dict[str, Any], cases: dict[str, Case], entrants: list[Entrant]
+    settings: dict[str, Any], problems: list[str | None], entrants: list[Entrant]
 ) -> str | None:
     """Return the command that gives the same comparison, where its parts have names."""
-    named = [spelling(case) for case in cases.values()]
     solvers = [one.spelling for one in entrants]
-    if None in named or None in solvers:
-        return None
-    return " ".join(
-        [
-            "riemtr compare",
-            *map(str, named),
-            f"--solvers {','.join(map(str, solvers))}",
-            f"--starts {settings['starts']} --saddles {settings['saddles']}",
-            f"--seed {settings['seed']}",
-            f"--tolerances {','.join(f'{value:g}' for value in settings['tolerances'])}",
-            f"--curvature-tolerance {settings['curvature_tolerance']:g}",
-            f"--max-seconds {settings['max_seconds']:g} --repeats {settings['repeats']}",
-        ]
-    )
+    for named in (problems, solvers):
+        if None in named or len(set(named)) < len(named):
+            return None
+    options = {
+        "solvers": ",".join(map(str, solvers)),
+        "starts": settings["starts"],
+        "saddles": settings["saddles"],
+        "seed": settings["seed"],
+        "tolerances": ",".join(map(repr, settings["tolerances"])),
+        "curvature-tolerance": settings["curvature_tolerance"],
+        "max-seconds": settings["max_seconds"],
+        "repeats": settings["repeats"],
+    }
+    typed = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    return shlex.join(["riemtr", "compare", *map(str, problems), *typed])
 
 
 def _printer() -> Progress:

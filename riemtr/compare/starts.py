@@ -13,14 +13,17 @@ word: only saddles and maximizers count.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.manifolds import random_point, retraction
 from riemtr.problem import Evaluation, Problem
 from riemtr.solvers.certificate import MAXIMIZER, SADDLE, Tolerances, certify_evaluation
+from riemtr.solvers.stopwatch import Stopwatch
 
 _MOST_STEPS = 60
 _MOST_DAMPINGS = 14
@@ -69,11 +72,14 @@ def random_starts(problem: Problem, count: int, seed: int) -> list[Start]:
     return [Start("random", _draw(problem, (seed, 0, number))) for number in range(count)]
 
 
-def saddle_starts(problem: Problem, count: int, seed: int) -> list[Start]:
+def saddle_starts(
+    problem: Problem, count: int, seed: int, max_seconds: float = math.inf
+) -> list[Start]:
     """Find critical points that are not minimizers, no two with the same cost.
 
-    Fewer than asked for where a problem has fewer; none where it has none, such as a cost that is
-    convex along geodesics. Needs the Hessian as a matrix: for dimensions up to a thousand or so.
+    Fewer than asked for where a problem has fewer, or where the time did not suffice; none where
+    it has none, such as a cost that is convex along geodesics. Needs the Hessian as a matrix: for
+    dimensions up to a thousand or so.
 
     Parameters
     ----------
@@ -82,6 +88,8 @@ def saddle_starts(problem: Problem, count: int, seed: int) -> list[Start]:
         How many at most.
     seed : int
         Where to search.
+    max_seconds : float
+        For how long, at most.
 
     Examples
     --------
@@ -91,19 +99,32 @@ def saddle_starts(problem: Problem, count: int, seed: int) -> list[Start]:
     >>> [saddle.gradient_norm < 1e-14 for saddle in saddles]
     [True, True, True]
     """
-    found: list[Start] = []
-    costs: list[float] = []
-    for number in range(_PATIENCE + _SEARCHES * count):
-        if len(found) == count or (number >= _PATIENCE and not found):
-            break
-        here = _critical_point(problem, _draw(problem, (seed, 1, number)))
-        if here is None or any(abs(here.cost - cost) <= _SAME_COST * abs(cost) for cost in costs):
-            continue
-        start = _as_saddle(here)
-        if start is not None:
-            found.append(start)
-            costs.append(here.cost)
-    return found
+    return search_saddles(problem, count, seed, max_seconds)[0]
+
+
+def search_saddles(
+    problem: Problem, count: int, seed: int, max_seconds: float
+) -> tuple[list[Start], str]:
+    """Return what :func:`saddle_starts` does, and in words why there are not more, if known."""
+    found: dict[float, Start] = {}
+    watch, trouble = Stopwatch(), ""
+    try:
+        with deadline(max_seconds):
+            for number in range(_PATIENCE + _SEARCHES * count):
+                if len(found) == count or (number >= _PATIENCE and not found):
+                    break
+                if watch.seconds > max_seconds:  # where there are no alarms
+                    raise OutOfTime
+                try:
+                    here = _critical_point(problem, _draw(problem, (seed, 1, number)))
+                    if not any(abs(here.cost - cost) <= _SAME_COST * abs(cost) for cost in found):
+                        start = _as_saddle(here)
+                        found |= {} if start is None else {here.cost: start}
+                except Exception as error:  # such as a step to where the cost is not finite
+                    trouble = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    except OutOfTime:
+        return list(found.values()), f"the search was ended after {max_seconds:g} s"
+    return list(found.values()), "" if found else trouble
 
 
 def _draw(problem: Problem, seed: tuple[int, int, int]) -> Any:
@@ -112,13 +133,10 @@ def _draw(problem: Problem, seed: tuple[int, int, int]) -> Any:
     return point if dtype is None else point.astype(dtype)
 
 
-def _critical_point(problem: Problem, point: Any) -> Evaluation | None:
-    try:
-        for easier, _ in problem.easier():
-            point = _descend_gradient(easier, point).point
-        return _descend_gradient(problem, point)
-    except (ValueError, np.linalg.LinAlgError):  # off to where the cost is not finite
-        return None
+def _critical_point(problem: Problem, point: Any) -> Evaluation:
+    for easier, _ in problem.easier():
+        point = _descend_gradient(easier, point).point
+    return _descend_gradient(problem, point)
 
 
 def _descend_gradient(problem: Problem, point: Any) -> Evaluation:

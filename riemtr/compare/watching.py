@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from riemtr.problem import Counts, Evaluation, Problem
@@ -35,6 +36,13 @@ class WatchedProblem(Problem):
             self._books.append(counts)
         self._last = super().at(point, counts)
         return self._last
+
+    def easier(self) -> Iterator[tuple[Problem, float]]:
+        """Yield the easier versions, whose calls count here; notes are of the problem itself."""
+        for problem, tolerance in super().easier():
+            watched = WatchedProblem(problem)
+            watched.watch, watched._own, watched._books = self.watch, self._own, self._books
+            yield watched, tolerance
 
     def begin(self) -> None:
         """Start the clock anew."""

@@ -1,4 +1,5 @@
 import json
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -7,6 +8,7 @@ from riemtr.cli.app import app
 from riemtr.compare import folder, load, solver_names
 from riemtr.environment import environment
 
+LATE = ["--max-seconds", 1e-9]
 QUICK = ["rayleigh:n=6", "--starts", 2, "--saddles", 1]
 
 
@@ -23,6 +25,17 @@ def compare(*arguments):
 
 def words(outcome):
     return " ".join(outcome.output.split())
+
+
+def test_late_is_timed_out_and_not_certified():
+    solver = "tests.compare.solvers_of_mine:GradientDescent"  # ends at the minimizer
+    outcome = compare("rayleigh:n=6", "--solvers", solver, "--starts", 2, "--saddles", 0, *LATE)
+    assert outcome.exit_code == 0
+    # A long name is folded; it does not push the figures out of a narrow window.
+    assert solver not in outcome.output.split("solver ")[1]
+    assert ["0/2", "2/2", "2", "timed", "out"] in [
+        line.split()[1:] for line in outcome.output.splitlines()
+    ]
 
 
 def test_the_table_tells_who_was_deceived():
@@ -55,7 +68,8 @@ def test_settings_reach_the_comparison(tmp_path, no_pictures):
     assert settings["curvature_tolerance"] == 1e-5
     assert json.loads((tmp_path / "environment.json").read_text()).keys() == environment().keys()
     # The command that it notes gives the same comparison.
-    again = CliRunner().invoke(app, [*settings["command"].split()[1:], "--out", f"{tmp_path}/b"])
+    command = shlex.split(settings["command"])
+    again = CliRunner().invoke(app, [*command[1:], "--out", f"{tmp_path}/b"])
     assert again.exit_code == 0
     same = load(tmp_path / "b" / "comparison.json")
     assert [run.cost for run in same.runs] == [run.cost for run in found.runs]
@@ -113,7 +127,13 @@ def test_whole_recovery_methods(tmp_path):
     ("arguments", "message"),
     [
         (["raleigh"], "did you mean 'rayleigh'?"),
-        (["rayleigh", "rayleigh"], "the problem 'rayleigh' comes twice; give it once"),
+        (["rayleigh", "rayleigh"], "'rayleigh' comes twice: give it once"),
+        (["rayleigh:n=-1"], "cannot build the problem 'rayleigh:n=-1': "),
+        (["rayleigh", "--starts", "0", "--saddles", "0"], "--starts and --saddles must not both"),
+        (["rayleigh", "--solvers", "exact:radius=-1"], "solver 'exact:radius=-1' cannot be made"),
+        (["rayleigh", "--tolerances", "1e-3,abc"], "error: --tolerances must be numbers"),
+        (["rayleigh", "--tolerances", "inf"], "error: --tolerances must be a list of positive, f"),
+        (["rayleigh", "--out", "/dev/null/x"], "/dev/null is a file; choose a folder"),
         (["rayleigh:m=3"], "has no parameter 'm'"),
         (["rayleigh:n"], "must look like name=value"),
         (["rayleigh", "--solvers", "practial"], "did you mean 'practical'?"),
@@ -126,7 +146,9 @@ def test_whole_recovery_methods(tmp_path):
         (["dictionary-recovery", "rayleigh"], "give it alone"),
         (["dictionary-recovery", "--saddles", "2"], "has no --saddles; leave it out"),
         (["dictionary-recovery", "--solvers", "exact"], "--solvers must be one of"),
-        (["dictionary-recovery", "-p", "k=2"], "'k'"),
+        (["dictionary-recovery", "--solvers", "msp,msp"], "'msp' comes twice"),
+        (["dictionary-recovery", "-p", "k=2"], "must be one of 'condition', 'image', 'n', 'noise'"),
+        (["dictionary-recovery", "-p", "starts=2"], "must be one of 'condition', 'image', 'n'"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(arguments, message):
@@ -135,6 +157,25 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(arguments, message):
     assert outcome.stderr.startswith("error: ")
     assert message in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_any_error_of_values_is_one_line(monkeypatch):
+    def undecodable(*given, **options):
+        raise UnicodeDecodeError("utf-8", b"x", 0, 1, "of no use")
+
+    monkeypatch.setattr("riemtr.cli.compare.compare_solvers", undecodable)
+    outcome = compare("rayleigh")
+    assert (outcome.exit_code, len(outcome.stderr.splitlines())) == (2, 1)
+    assert "of no use" in outcome.stderr
+
+
+def test_where_nothing_applies_it_says_why(tmp_path):
+    outcome = compare("covariance:n=2", "--solvers", "lbfgs", "--saddles", 0, "--out", tmp_path)
+    assert outcome.exit_code == 2
+    assert "no runs: nothing that was asked for could be run" in words(outcome)
+    assert "lbfgs on covariance:n=2: L-BFGS-B on f(x/|x|) needs a sphere" in words(outcome)
+    assert "no page: there are no runs to show" in words(outcome)
+    assert load(tmp_path / "comparison.json").problems == ["covariance:n=2"]
 
 
 def test_help_names_every_solver():

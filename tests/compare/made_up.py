@@ -4,7 +4,10 @@ from riemtr.compare import Comparison, Reach, Run
 
 
 def run(solver, start, need=None, *, kind="random", problem="easy", **changes):
-    """A run that reached 1e-6 with so many oracle calls, at 10 ms each; None: it did not."""
+    """A run that reached 1e-6 with so many oracle calls, at 10 ms each; None: it did not.
+
+    To its end it took 10 calls more.
+    """
     reached = () if need is None else (Reach(1e-6, need / 100, {"costs": need}, need),)
     known = {
         "outcome": "ended",
@@ -12,9 +15,9 @@ def run(solver, start, need=None, *, kind="random", problem="easy", **changes):
         "claimed": need is not None,
         "verdict": "not-critical" if need is None else "minimizer",
         "success": need is not None,
-        "seconds": 1.0,
-        "counts": {"costs": need or 9},
-        "oracles": need or 9,
+        "seconds": 1.0 if need is None else (need + 10) / 100,
+        "counts": {"costs": 9 if need is None else need + 10},
+        "oracles": 9 if need is None else need + 10,
         "reached": reached,
         "trajectory": {
             "seconds": [0.0, 0.5, 1.0],

@@ -114,6 +114,20 @@ def test_a_factory_must_return_a_solver():
         as_entrants({"mine": lambda: 3})[0].make(None, DEMANDS)
 
 
+@pytest.mark.parametrize("content", ["def f(:", "raise RuntimeError('at import')", "exit(3)"])
+def test_a_module_that_cannot_be_imported_is_named(content, tmp_path, monkeypatch):
+    (tmp_path / "broken_module.py").write_text(content)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    errors = "SyntaxError: |RuntimeError: at import|SystemExit: 3"
+    with pytest.raises(ValueError, match=f"cannot import the solver 'broken_module:f': ({errors})"):
+        entrant("broken_module:f")
+
+
+def test_options_without_a_spelling_have_none():
+    assert entrant("exact", radius=1 / 3).spelling == f"exact:radius={1 / 3!r}"
+    assert entrant(f"{MINE}:GradientDescent", step=[0.1]).spelling is None
+
+
 def test_names_must_differ():
     with pytest.raises(ValueError, match="'TrustRegion' comes twice: pass a dict"):
         as_entrants([riemtr.PracticalTRM(), riemtr.ExactTRM()])

@@ -34,7 +34,8 @@ def test_a_line_per_run():
     assert first["seconds_to_0.01"] == second["seconds_to_1e-06"] == ""
     assert (first["certified"], second["certified"]) == ("True", "False")
     assert first["status"] == "fine, thanks"
-    assert first["costs"] == "5"
+    assert first["costs"] == "15"
+    assert first["seconds"] == "0.15"
 
 
 def test_a_comparison_is_replaced_only_by_force(tmp_path, monkeypatch):
@@ -52,6 +53,41 @@ def test_a_comparison_is_replaced_only_by_force(tmp_path, monkeypatch):
     assert "convergence-o-t-her.png" in names
     assert "convergence-easy.png" not in names  # of the comparison that was replaced
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_the_old_comparison_is_there_until_the_new_one_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_write_page", lambda comparison, folder: [])
+    monkeypatch.setattr(module, "_write_figures", lambda comparison, folder: [])
+    write_folder(example(), tmp_path)
+    (tmp_path / "convergence-old.png").write_text("old")
+
+    def full(path, content):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(module, "save_json", full)
+    with pytest.raises(OSError, match="no space"):
+        write_folder(example(), tmp_path, force=True)
+    present = {path.name for path in tmp_path.iterdir()}
+    assert present == {*ALWAYS, "convergence-old.png"}
+
+
+def test_without_runs_there_is_nothing_to_draw(tmp_path):
+    written = write_folder(comparison(), tmp_path)
+    assert [path.name for path in written.files] == ALWAYS
+    assert written.left_out == [
+        "no figures: there are no runs to show",
+        "no page: there are no runs to show",
+    ]
+
+
+def test_what_cannot_become_a_folder_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="file is a file; choose a folder"):
+        module.check_folder(tmp_path / "file" / "new")
+    monkeypatch.setattr(module.os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match="cannot be written to"):
+        module.check_folder(tmp_path / "new" / "newer")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_file_is_no_folder(tmp_path):

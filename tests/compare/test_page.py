@@ -131,25 +131,28 @@ def page(browser, tmp_path):
     assert browser.errors() == []
 
 
-def needs(comparison, solver, measure, tolerance, certified_only, problem=None, kind=None):
-    """What a solver needed at each instance, inf where it did not succeed."""
+def needs(comparison, solver, measure, tolerance=None, problem=None, kind=None):
+    """What a solver needed at each instance, inf where it did not succeed.
+
+    To a gradient norm, or else to the end of a certified run.
+    """
     found = {}
     for run in comparison.runs:
         if problem in (None, run.problem) and kind in (None, run.kind):
             key = (run.problem, run.start)
             found.setdefault(key, np.inf)
-            if run.solver == solver and (run.certified or not certified_only):
+            if run.solver == solver and tolerance is None and run.certified:
+                found[key] = getattr(run, measure)
+            elif run.solver == solver:
                 for reach in run.reached:
                     if reach.tolerance == tolerance:
                         found[key] = getattr(reach, measure)
     return np.array(list(found.values()))
 
 
-def assert_profile_drawn(page, comparison, measure, tolerance, certified_only=True, **chosen):
+def assert_profile_drawn(page, comparison, measure, tolerance=None, **chosen):
     solvers = ["swift", "steady", "blind", "broken"]
-    rows = [
-        needs(comparison, name, measure, tolerance, certified_only, **chosen) for name in solvers
-    ]
+    rows = [needs(comparison, name, measure, tolerance, **chosen) for name in solvers]
     best = np.min(rows, axis=0)
     traces = {trace["name"]: trace for trace in page.traces("profile")}
     assert list(traces) == solvers
@@ -212,26 +215,65 @@ def test_the_browser_refuses_scripts_and_requests_of_others(page):
 
 def test_profiles_are_those_of_a_plain_computation(page):
     comparison = solver_comparison()
-    assert_profile_drawn(page, comparison, "seconds", 1e-6)
-    theirs = performance_profile(comparison, "seconds")
-    for trace in page.traces("profile"):
-        ratios = theirs.ratios[trace["name"]]
-        np.testing.assert_allclose(trace["x"][1:-1], np.unique(ratios[np.isfinite(ratios)]))
+    assert_profile_drawn(page, comparison, "seconds")
+    assert_same_profile(page, performance_profile(comparison, "seconds"))
+    assert "to the end of the run" in page.driver.find_element(By.ID, "profile-note").text
+    assert not page.shown("profile-tolerance")  # what is certified is certified to the tightest
     page.choose("profile-measure", "oracle calls")
+    assert_profile_drawn(page, comparison, "oracles")
+    page.choose("profile-success", "a small gradient, saddle or not")
     assert_profile_drawn(page, comparison, "oracles", 1e-6)
     page.choose("profile-tolerance", "0.01")
     assert_profile_drawn(page, comparison, "oracles", 1e-2)
+    note = page.driver.find_element(By.ID, "profile-note").text
+    assert note == "Measured until the gradient norm was at most 0.01 for good."
     page.choose("profile-measure", "seconds")
-    page.choose("profile-success", "a small gradient, saddle or not")
-    assert_profile_drawn(page, comparison, "seconds", 1e-2, certified_only=False)
+    reached = performance_profile(comparison, "seconds", solved="reached", tolerance=1e-2)
+    assert_same_profile(page, reached)
+
+
+def assert_same_profile(page, profile):
+    for trace in page.traces("profile"):
+        ratios = profile.ratios[trace["name"]]
+        np.testing.assert_allclose(trace["x"][1:-1], np.unique(ratios[np.isfinite(ratios)]))
+
+
+def test_profiles_of_an_interrupted_comparison_are_of_what_all_came_to(browser, tmp_path):
+    whole = solver_comparison(1)
+    settings = {**whole.settings, "interrupted": True}
+    cut = replace(whole, runs=whole.runs[:-1], settings=settings)
+    browser.open(cut, tmp_path)
+    assert_same_profile(browser, performance_profile(cut))
+    assert browser.traces("profile")[0]["y"][-1] == 100
+    assert browser.errors() == []
+
+
+def test_every_solver_is_named_below_its_marks(browser, tmp_path):
+    names = ["practical", "pymanopt-particle-swarm", "pymanopt-tr", "pymanopt-nelder-mead"]
+    runs = [solver_run("rayleigh", name, 0, "random", 1.0) for name in names]
+    browser.pretend()
+    browser.open(Comparison({}, {}, tuple(runs)), tmp_path)
+    for plot in ("first", "second"):
+        labels = f"return [...document.querySelectorAll('#{plot} .xtick text')]"
+        assert browser.ask(f"{labels}.map((t) => t.textContent)") == names
+        places = browser.ask(f"{labels}.map((t) => t.getBoundingClientRect()).map((b) => b.right)")
+        edge = browser.ask(
+            f"return document.getElementById('{plot}').getBoundingClientRect().right"
+        )
+        assert max(places) <= edge
+        shown = browser.ask(
+            f"{labels}.map((t) => t.style.opacity !== '0' && "
+            "getComputedStyle(t).display !== 'none')"
+        )
+        assert all(shown)
 
 
 def test_profiles_of_a_selection(page):
     comparison = solver_comparison()
     page.choose("problem", "brockett")
-    assert_profile_drawn(page, comparison, "seconds", 1e-6, problem="brockett")
+    assert_profile_drawn(page, comparison, "seconds", problem="brockett")
     page.choose("kind", "saddle")
-    assert_profile_drawn(page, comparison, "seconds", 1e-6, problem="brockett", kind="saddle")
+    assert_profile_drawn(page, comparison, "seconds", problem="brockett", kind="saddle")
     blind = page.traces("profile")[2]
     assert blind["y"] == [0, 0]  # it solves nothing from saddle starts
     page.choose("profile-success", "a small gradient, saddle or not")
@@ -279,11 +321,13 @@ def test_table_has_the_figures_and_sorts(page):
     assert page.column("certified") == ["4/4", "4/4", "4/4", "0/4", "4/4", "4/4", "0/4", "0/4"] * 2
     assert page.column("deceived")[6] == "4"
     swift = [
-        run.reached[-1].seconds
+        (run.seconds, run.reached[-1].seconds)
         for run in comparison.runs
         if (run.problem, run.solver, run.kind) == ("rayleigh", "swift", "random")
     ]
-    assert float(page.column("seconds")[0]) == pytest.approx(statistics.median(swift), rel=1e-2)
+    whole, gradient = map(statistics.median, zip(*swift, strict=True))
+    assert float(page.column("seconds")[0]) == pytest.approx(whole, rel=1e-2)
+    assert float(page.column("toGradient")[0]) == pytest.approx(gradient, rel=1e-2)
     before = page.column("seconds")
     page.sort("seconds")
     known = [float(text) for text in page.column("seconds") if text != "–"]
@@ -378,6 +422,8 @@ def test_recovery_has_no_profiles_but_marks(browser, tmp_path, known):
         assert values[1] == [0.014] * 3
     assert [trace["y"] for trace in browser.traces("first")] == [[1, 2, 3]] * 2
     assert browser.column("certified") == ["3/3", "0/3"]
+    if known:
+        assert browser.column("rounded") == ["3/3", "3/3"]
     assert browser.errors() == []
 
 
@@ -396,6 +442,20 @@ def test_one_run_makes_a_page(browser, tmp_path, run):
     assert browser.shown("profile-section") == bool(run.reached)
     assert len(browser.column("solver")) == 1
     assert browser.errors() == []
+
+
+def test_runs_out_of_time_are_listed_together():
+    runs = [
+        solver_run(
+            *("rayleigh", "slow", start, "random", 9.0),
+            outcome="timed out",
+            status=f"Terminated - max time reached after {start} iterations.",
+        )
+        for start in range(3)
+    ]
+    text = page_html(Comparison({}, {}, tuple(runs)))
+    row = "<td>timed out</td><td class='number'>3</td><td>Terminated - max time reached.</td>"
+    assert row in text
 
 
 def test_interrupted_is_said():

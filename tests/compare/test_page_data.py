@@ -25,7 +25,8 @@ from tests.compare.page_examples import (
     [
         ("ended", True, "minimizer", "certified"),
         ("ended", False, "minimizer", "certified"),
-        ("timed out", False, "minimizer", "certified"),
+        ("timed out", True, "minimizer", "timed out"),
+        ("timed out", True, "saddle", "timed out"),
         ("ended", True, "saddle", "deceived"),
         ("ended", True, "maximizer", "deceived"),
         ("ended", False, "saddle", "unfinished"),
@@ -49,6 +50,9 @@ def test_columns_are_those_of_the_runs():
         assert data["solvers"][data["runs"]["solver"][i]] == run.solver
         assert data["problems"][data["runs"]["problem"][i]] == run.problem
         assert data["kinds"][data["runs"]["kind"][i]] == run.kind
+        assert data["whole"]["seconds"][i] == rounded(run.seconds)
+        assert data["whole"]["oracles"][i] == run.oracles
+        assert data["runs"]["compared"][i]
         reached = {reach.tolerance: reach for reach in run.reached}
         for number, tolerance in enumerate(TOLERANCES):
             reach = reached.get(tolerance)
@@ -99,6 +103,14 @@ def test_a_solver_that_does_not_apply_has_a_line():
 def test_seconds_of_recovery_are_those_of_all_that_ended():
     table = page_data(recovery_comparison())["table"]
     assert [line["seconds"] for line in table] == [2.0, 2.0]
+    assert [line["rounded"] for line in table] == [3, 3]
+
+
+def test_instances_that_not_all_came_to_are_not_compared():
+    whole = solver_comparison(1)
+    cut = replace(whole, runs=whole.runs[:-1], settings={**whole.settings, "interrupted": True})
+    compared = page_data(cut)["runs"]["compared"]
+    assert compared == [True] * 12 + [False] * 3
 
 
 def test_many_runs_are_thinned():

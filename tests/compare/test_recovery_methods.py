@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import riemtr
-from riemtr.compare import records
+from riemtr.compare import records, recovery_methods
 from riemtr.compare.estimates import Estimate
 from riemtr.compare.recovery_methods import METHODS, compare_recovery
 
@@ -91,6 +92,37 @@ def test_all_get_the_same_whitened_data_and_cannot_spoil_them():
     assert {(run.status, run.claimed) for run in found.runs} == {("looked", False)}
 
 
+def test_ctrl_c_keeps_what_is_finished():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    methods = {"msp": METHODS["msp"], "ctrl-c": interrupted}
+    found = compare_recovery(methods, starts=2, n=4, p=300)
+    assert [run.solver for run in found.runs] == ["msp"]
+    assert found.settings["interrupted"]
+    with pytest.raises(KeyboardInterrupt):
+        compare_recovery({"ctrl-c": interrupted}, starts=1, n=4, p=300)
+
+
+def test_the_environment_is_that_of_the_runs(monkeypatch):
+    held = []
+
+    @contextmanager
+    def holding(entries):
+        held.append(entries)
+        yield
+        held.clear()
+
+    monkeypatch.setattr(recovery_methods, "blas_threads_for", holding)
+    monkeypatch.setattr(recovery_methods, "environment", lambda *names: {"held": list(held)})
+    assert compare_recovery(["msp"], starts=1, n=4, p=300).environment == {"held": [1200]}
+
+
+def test_what_a_call_would_do_otherwise_has_no_command():
+    own = {"msp": lambda: METHODS["msp"]()}
+    assert compare_recovery(own, starts=1, n=4, p=300).settings["command"] is None
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_runs_out_of_time(name):
     run = compare_recovery([name], starts=1, n=6, p=500, max_seconds=1e-9).runs[0]
@@ -159,6 +191,7 @@ def test_patches_of_an_image_have_no_truth():
     run = found.runs[0]
     described = {"image": "array (160, 160)", "n": 56, "p": 400}
     assert found.settings["problems"]["dictionary-recovery"] == described
+    assert found.settings["command"] is None
     assert (run.outcome, run.success, run.distance) == ("ended", None, None)
     assert run.details["rows"] == 56
 
@@ -169,6 +202,7 @@ def test_patches_of_an_image_have_no_truth():
         ({"methods": ["riemtr", "nothing"]}, "methods must be one of 'fastica', .*got 'nothing'"),
         ({"methods": "msp"}, "methods must be a list of at least one name; got 'msp'"),
         ({"methods": []}, "methods must be a list of at least one name"),
+        ({"methods": ["msp", "msp"]}, "methods must have names of their own; 'msp' comes twice"),
         ({"starts": 0}, "starts must be"),
         ({"max_seconds": -1.0}, r"max_seconds must be positive; got -1\.0"),
         ({"theta": 2.0}, "theta must be"),

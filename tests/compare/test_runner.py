@@ -1,11 +1,14 @@
+import shlex
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import riemtr
-from riemtr.compare import compare, entrant, load
-from riemtr.compare.records import COUNTS
+from riemtr.compare import compare, entrant, load, runner
+from riemtr.compare.records import COUNTS, Run
+from riemtr.compare.runner import _median
 from riemtr.compare.starts import random_starts, saddle_starts
 from tests.compare.solvers_of_mine import (
     Elsewhere,
@@ -128,7 +131,8 @@ def test_settings_say_what_was_done(small):
     assert settings["command"] == (
         "riemtr compare rayleigh:n=8 dictionary-learning:n=5:p=500 brockett:n=4 "
         "--solvers exact,practical,pymanopt-tr,pymanopt-cg,lbfgs --starts 2 --saddles 2 --seed 0 "
-        "--tolerances 0.01,0.0001,1e-06 --curvature-tolerance 1e-06 --max-seconds 10 --repeats 1"
+        "--tolerances 0.01,0.0001,1e-06 --curvature-tolerance 1e-06 --max-seconds 10.0 "
+        "--repeats 1"
     )
     assert settings["not_applicable"] == [
         {
@@ -153,6 +157,7 @@ def test_the_same_seed_gives_the_same_runs(small, tmp_path):
 
 def test_what_is_saved_is_what_was_found(small, tmp_path):
     assert load(small.save(tmp_path / "comparison.json")).runs == small.runs
+    assert load(str(small.save(str(tmp_path / "again.json")))).runs == small.runs
 
 
 def test_a_users_solver_without_a_history_is_counted_and_timed():
@@ -306,6 +311,88 @@ def test_progress_counts_down_what_will_not_run(capsys):
     assert "1/1 rayleigh:n=8, practical" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("problems", "solvers"),
+    [
+        (riemtr.problems.build("rayleigh", rng=5, n=4), "practical"),  # of another seed
+        ({"a": "rayleigh", "b": "rayleigh"}, "practical"),
+        ("rayleigh", {"a": "practical", "b": "practical"}),
+        ("rayleigh", riemtr.PracticalTRM()),
+    ],
+)
+def test_what_a_command_would_do_otherwise_has_none(problems, solvers):
+    assert compare(problems, solvers, starts=1, saddles=0).settings["command"] is None
+
+
+def test_the_command_keeps_every_digit(monkeypatch):
+    third = 1 / 3
+    found = compare(
+        RAYLEIGH, entrant("exact", radius=third), starts=1, saddles=0, tolerances=[third]
+    )
+    words = shlex.split(found.settings["command"])
+    assert f"exact:radius={third!r}" in words
+    assert words[words.index("--tolerances") + 1] == repr(third)
+
+
+def test_the_median_run_is_kept():
+    runs = [Run("p", "s", 0, "random", "ended", "", True, seconds=s) for s in (3.0, 1.0, 2.0)]
+    assert _median(runs).seconds == 2.0
+    assert _median(runs[:2]).seconds == 1.0
+    assert _median([]) is None
+
+
+def test_blas_is_held_to_one_thread_while_solvers_run(monkeypatch):
+    held = []
+
+    @contextmanager
+    def holding(entries):
+        held.append(entries)
+        yield
+        held.clear()
+
+    class Looking:
+        def solve(self, problem, start):
+            seen.append(list(held))
+            return SimpleNamespace(point=start)
+
+    seen = []
+    monkeypatch.setattr(runner, "blas_threads_for", holding)
+    compare(RAYLEIGH, {"mine": Looking}, starts=1, saddles=0)
+    assert seen == [[0]]
+
+
+def test_a_cost_that_raises_ends_no_comparison():
+    def broken(x):
+        raise RuntimeError("no licence")
+
+    problem = riemtr.Problem(riemtr.Sphere(3), broken)
+    found = compare({"mine": problem}, ["practical"], starts=1, saddles=2)
+    assert [run.outcome for run in found.runs] == ["failed"]
+    assert found.settings["problems"]["mine"]["saddle_search"] == "RuntimeError: no licence"
+    assert "no saddle point was found to start from (RuntimeError: no licence)" in repr(found)
+
+
+def test_the_search_for_saddles_may_take_as_long_as_a_run(monkeypatch):
+    asked = []
+
+    def noting(problem, count, seed, max_seconds):
+        asked.append(max_seconds)
+        return [], "too slow"
+
+    monkeypatch.setattr(runner, "search_saddles", noting)
+    for seconds in (1.0, 30.0):
+        found = compare(RAYLEIGH, "practical", starts=1, saddles=2, max_seconds=seconds)
+    assert asked == [10.0, 30.0]
+    assert found.settings["problems"]["rayleigh:n=8"]["saddle_search"] == "too slow"
+
+
+def test_nothing_to_run_is_explained():
+    found = compare(("covariance", {"n": 2}), "lbfgs", starts=1, saddles=0)
+    assert found.runs == ()
+    assert found.problems == ["covariance:n=2"]
+    assert "lbfgs on covariance:n=2: L-BFGS-B on f(x/|x|) needs a sphere" in repr(found)
+
+
 def test_a_problem_of_ones_own_has_no_truth_and_no_command():
     problem = riemtr.Problem(riemtr.Sphere(4), lambda x: x[0])
     found = compare({"mine": problem}, [entrant("practical")], starts=1, saddles=1)
@@ -323,7 +410,11 @@ def test_a_problem_of_ones_own_has_no_truth_and_no_command():
         ({"starts": -1}, "starts must be an integer of at least 0"),
         ({"repeats": 0}, "repeats must be an integer of at least 1"),
         ({"seed": -1}, "seed must be an integer of at least 0"),
-        ({"tolerances": []}, "tolerances must be a list of positive gradient norms"),
+        ({"tolerances": []}, "tolerances must be a list of positive, finite gradient norms"),
+        ({"tolerances": [1e-3, float("inf")]}, "tolerances must be a list of positive, finite"),
+        ({"starts": 0, "saddles": 0}, "starts and saddles must not both be 0"),
+        ({"solvers": entrant("exact", radius=-1)}, "'exact:radius=-1' cannot be made: .*radius"),
+        ({"solvers": {"mine": lambda: 3}}, "'mine' cannot be made: .*it returned int"),
         ({"tolerances": [0.0]}, "tolerances must be"),
         ({"tolerances": 1e-3}, "tolerances must be"),
         ({"max_seconds": 0}, "max_seconds must be positive"),

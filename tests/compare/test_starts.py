@@ -1,8 +1,12 @@
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import riemtr
-from riemtr.compare.starts import random_starts, saddle_starts
+from riemtr.compare import starts
+from riemtr.compare.deadline import OutOfTime
+from riemtr.compare.starts import random_starts, saddle_starts, search_saddles
 
 SMALL = {
     "rayleigh": {"n": 12},
@@ -49,6 +53,51 @@ def test_no_more_than_there_are():
 def test_a_cost_without_saddles_has_none():
     problem = riemtr.problems.build("covariance", rng=0, n=2, samples=20).problem
     assert saddle_starts(problem, 3, seed=0) == []
+
+
+def test_it_goes_on_searching_where_others_ended(monkeypatch):
+    case = riemtr.problems.build("rayleigh", rng=0, n=6)
+    first, second, third = saddle_starts(case.problem, 3, seed=0)
+    ends = iter([first] * 17 + [second, third])
+    monkeypatch.setattr(
+        starts, "_critical_point", lambda problem, point: problem.at(next(ends).point)
+    )
+    assert len(saddle_starts(case.problem, 3, seed=0)) == 3
+
+
+def test_the_search_ends_in_time_and_keeps_what_it_found(monkeypatch):
+    case = riemtr.problems.build("rayleigh", rng=0, n=6)
+    one = saddle_starts(case.problem, 1, seed=0)[0]
+    searches = []
+
+    def hanging(problem, point):
+        searches.append(point)
+        if len(searches) == 1:
+            return problem.at(one.point)
+        raise OutOfTime  # as the alarm does
+
+    monkeypatch.setattr(starts, "_critical_point", hanging)
+    found, why = search_saddles(case.problem, 3, seed=0, max_seconds=10.0)
+    assert [start.verdict for start in found] == [one.verdict]
+    assert why == "the search was ended after 10 s"
+
+
+def test_it_ends_in_time_without_alarms_too(monkeypatch):
+    now = iter(range(0, 1000, 6))
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    monkeypatch.setattr(starts, "deadline", lambda seconds: nullcontext())
+    monkeypatch.setattr(starts, "_critical_point", lambda problem, point: problem.at(point))
+    problem = riemtr.problems.build("rayleigh", rng=0, n=3).problem
+    why = "the search was ended after 10 s"
+    assert search_saddles(problem, 3, seed=0, max_seconds=10.0) == ([], why)
+
+
+def test_whatever_the_cost_raises_there_is_none(monkeypatch):
+    def broken(x):
+        raise KeyError("of mine")
+
+    problem = riemtr.Problem(riemtr.Sphere(3), broken)
+    assert search_saddles(problem, 1, 0, max_seconds=10.0) == ([], "KeyError: 'of mine'")
 
 
 def test_where_the_cost_is_not_finite_there_is_none():

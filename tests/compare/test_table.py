@@ -1,16 +1,28 @@
 import pytest
 
-from riemtr.compare.table import as_html, as_text, cells, in_seconds, lines
+from riemtr.compare.table import as_html, as_text, columns, in_seconds, lines, rows
 from tests.compare.made_up import comparison, example, run
+from tests.compare.page_examples import recovery_comparison
+
+
+def cells(found):
+    return rows(found, lines(found))
 
 
 def test_lines_by_hand():
-    fast, slow, fast_saddle, slow_saddle = lines(example())
-    assert cells(fast) == ("fast", "2/2", "", "2/2", "100 ms", "10", "")
-    assert cells(slow) == ("slow", "2/2", "", "2/2", "300 ms", "30", "")
-    # At the saddle point it needed nothing, which is no time to a solution.
-    assert cells(fast_saddle) == ("fast", "0/1", "1", "0/1", "", "", "")
-    assert cells(slow_saddle) == ("slow", "1/1", "", "1/1", "300 ms", "30", "")
+    assert cells(example()) == [
+        ("fast", "2/2", "", "2/2", "200 ms", "20", "100 ms", ""),
+        ("slow", "2/2", "", "2/2", "400 ms", "40", "300 ms", ""),
+        # At the saddle point it needed nothing, which is no time to a solution.
+        ("fast", "0/1", "1", "0/1", "", "", "", ""),
+        ("slow", "1/1", "", "1/1", "400 ms", "40", "300 ms", ""),
+    ]
+
+
+def test_time_is_that_of_the_whole_run_and_the_legend_says_so():
+    text = as_text(example())
+    assert "time, calls: medians of whole runs, over certified runs" in text
+    assert "to 1e-06: median time until the gradient norm was that small for good" in text
 
 
 def test_every_other_outcome_has_a_word():
@@ -20,11 +32,13 @@ def test_every_other_outcome_has_a_word():
         run("a", 2),
         run("a", 3, verdict="saddle", claimed=False),
         run("a", 4, verdict="unresolved", claimed=True, success=None),
-        run("a", 5, 7, outcome="timed out"),  # late, and certified all the same
+        run("a", 5, 7, outcome="timed out"),  # at a minimizer, but late
+        run("a", 6, 7, outcome="timed out", verdict="saddle"),
     )
     (line,) = lines(found)
-    assert (line.certified, line.deceived, line.stuck) == (1, 0, 1)
-    assert cells(line)[-1] == "1 at a saddle point, 1 timed out, 1 failed, 2 fell short"
+    assert (line.certified, line.deceived, line.stuck) == (0, 0, 1)
+    assert line.seconds is None
+    assert cells(found)[0][-1] == "1 at a saddle point, 3 timed out, 1 failed, 2 fell short"
     assert "a on easy: ValueError: no" in as_text(found)
 
 
@@ -34,15 +48,44 @@ def test_what_does_not_apply_is_said():
         solvers={"a": "", "b": ""},
         not_applicable=[{"solver": "b", "problem": "easy", "reason": "not <made> for it"}],
     )
-    assert cells(lines(found)[1]) == ("b", "", "", "", "", "", "does not apply")
+    assert cells(found)[1] == ("b", "", "", "", "", "", "", "does not apply")
     assert "b on easy: not <made> for it" in as_text(found)
     assert "not &lt;made&gt; for it" in as_html(found)
 
 
 def test_unknown_truth_and_missing_counts_are_left_blank():
-    found = comparison(run("a", 0, 3, success=None, oracles=None), tolerances=[])
-    assert cells(lines(found)[0]) == ("a", "1/1", "", "", "1 s", "", "")
-    assert "time: median of the whole run" in as_text(found)
+    found = comparison(run("a", 0, 3, success=None, oracles=None))
+    assert cells(found)[0] == ("a", "1/1", "", "", "130 ms", "", "30 ms", "")
+
+
+def test_recovery_shows_the_time_of_all_that_ended_and_what_rounding_would_mend():
+    found = recovery_comparison()
+    assert list(columns(found)) == [
+        *("solver", "certified", "solved", "rounded", "time", "otherwise")
+    ]
+    assert cells(found) == [
+        ("exact", "3/3", "3/3", "3/3", "2 s", ""),
+        ("near", "0/3", "0/3", "3/3", "2 s", "3 fell short"),
+    ]
+    assert "time: median of the whole run, over the runs that ended" in as_text(found)
+    assert "rounding is all that is missing here: near" in as_text(found)
+    unknown = recovery_comparison(known=False)
+    assert [row[2:4] for row in cells(unknown)] == [("", ""), ("", "")]
+    assert "rounding is all that is missing" not in as_text(unknown)
+
+
+def test_no_runs_is_explained():
+    found = comparison(
+        solvers={"b": ""},
+        problems={"easy": {"saddles": 0}},
+        saddles=3,
+        not_applicable=[{"solver": "b", "problem": "easy", "reason": "not made for it"}],
+    )
+    assert found.problems == ["easy"]
+    text = as_text(found)
+    assert "no runs: nothing that was asked for could be run" in text
+    assert "b on easy: not made for it" in text
+    assert "no saddle point was found" in text
 
 
 def test_columns_line_up():
@@ -51,9 +94,11 @@ def test_columns_line_up():
         "solver",
         "certified",
         "deceived",
-        "solution",
+        "solved",
         "time",
         "calls",
+        "to",
+        "1e-06",
         "otherwise",
     ]
     assert text[2] == "easy, 2 random starts"
@@ -72,7 +117,12 @@ def test_what_is_missing_is_explained():
     found = comparison(
         run("a", 0, 3), saddles=3, problems={"easy": {"saddles": 0}}, interrupted=True
     )
-    assert "easy: no saddle point was found to start from" in as_text(found)
+    assert "easy: no saddle point was found to start from\n" in as_text(found)
+    few = {"easy": {"saddles": 1, "saddle_search": "too slow"}, "none": {"saddles": 0}}
+    few["none"]["saddle_search"] = "ValueError: no"
+    text = as_text(comparison(run("a", 0, 3), saddles=3, problems=few))
+    assert "easy: 1 of 3 saddle points were found (too slow)" in text
+    assert "none: no saddle point was found to start from (ValueError: no)" in text
     assert "interrupted: these are the runs that were finished" in as_text(found)
 
 

@@ -40,6 +40,34 @@ def test_notes_are_of_points_whose_gradient_was_asked_for():
     assert [row[3].costs for row in watched.rows] == [0, 1]
 
 
+def test_notes_are_off_the_clock(monkeypatch):
+    now = [0.0]
+
+    class SlowNotes(WatchedProblem):
+        @property
+        def counts(self):
+            now[0] += 5.0
+            return super().counts
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    watched = SlowNotes(problem())
+    _ = watched.at(np.eye(4)[1]).gradient
+    now[0] = 1.0
+    watched.note()
+    assert now[0] == 6.0
+    assert watched.watch.seconds == 1.0
+    assert watched.rows[0][0] == 1.0
+
+
+def test_easier_versions_are_counted_but_not_noted():
+    watched = WatchedProblem(riemtr.problems.build("dictionary-learning", rng=0, n=4).problem)
+    easier, _ = next(watched.easier())
+    _ = easier.at(np.eye(4)[0]).gradient
+    easier.note()
+    assert watched.counts == Counts(gradients=1)
+    assert watched.rows == []
+
+
 def test_a_solver_finds_the_same_on_it():
     original = problem()
     expected = riemtr.PracticalTRM().solve(original, rng=0)
