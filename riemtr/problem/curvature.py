@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dstev
 
 from riemtr.manifolds import as_real, has_euclidean_metric, random_tangent
 
@@ -36,6 +36,7 @@ FAILURE_PROBABILITY = 1e-6
 # Residual of a direction of negative curvature, relative to it, that is good enough to follow.
 _WITNESS = 0.02
 _MAX_STEPS = 2000
+_FEW_STEPS = 64
 # Of the random start: no seed that a user would draw their own starts from.
 _SEED = 0x1A2C205
 
@@ -158,7 +159,7 @@ def _ritz(
 
     The direction is still in coordinates of the Krylov basis.
     """
-    values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(offdiagonal))
+    values, vectors = _eigenpairs(np.array(diagonal), np.array(offdiagonal))
     smallest, largest = float(values[0]), float(values[-1])
     rounding = _rounding(here, max(abs(smallest), abs(largest)), len(values))
     bottom, top = residual * np.abs(vectors[-1, [0, -1]])
@@ -175,6 +176,15 @@ def _ritz(
         told = largest > tolerance or above + largest <= tolerance
         return found, bool(witness and told)
     return found, found.decides(tolerance)
+
+
+def _eigenpairs(diagonal: np.ndarray, offdiagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, in ascending order, and eigenvectors of a symmetric tridiagonal matrix."""
+    if len(diagonal) <= _FEW_STEPS:  # QR iteration: most of the others' time would be overhead
+        values, vectors, failed = dstev(diagonal, offdiagonal if len(diagonal) > 1 else np.zeros(1))
+        if not failed:
+            return values, vectors
+    return eigh_tridiagonal(diagonal, offdiagonal)
 
 
 def _checked(here: Evaluation, found: Curvature, expected: float) -> Curvature:

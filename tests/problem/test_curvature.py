@@ -236,3 +236,13 @@ def test_decides(smallest, bound, tolerance, decided):
     curvature = Curvature(smallest, 2.0, bound, None)
     assert curvature.lower_bound == smallest - bound
     assert curvature.decides(tolerance) == decided
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 65, 200])
+def test_tridiagonal_eigenpairs_are_those_of_the_full_matrix(size):
+    rng = np.random.default_rng(size)
+    diagonal, offdiagonal = rng.standard_normal(size), rng.standard_normal(size - 1)
+    full = np.diag(diagonal) + np.diag(offdiagonal, 1) + np.diag(offdiagonal, -1)
+    values, vectors = module._eigenpairs(diagonal.copy(), offdiagonal.copy())
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(full), atol=1e-12)
+    np.testing.assert_allclose(full @ vectors, vectors * values, atol=1e-12)
