@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from riemtr.sweep import Table, read
 from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.phase_report import run_maps, save_maps
 from riemtr.sweep.phase_transition import MAPS, NAME, PhaseTransition
+from riemtr.sweep.store import made_folder
 
 _PHASE = "For phase-transition"
 _OWN = "For a task of your own"
@@ -30,13 +32,12 @@ _HOW = "How to run it"
 _STORE = "cells"
 # What errors call an argument in Python is an option here.
 _OPTIONS = {
-    "with resume": "with --resume",
-    "scheduler must": "--scheduler must",
-    "scheduler is": "--scheduler is",
-    "workers is": "--workers is",
-    "workers must be 1 or None": "--workers must be 1",
-    "backend='": "--backend '",
-    "grid must": "-g must",
+    r"\bwith resume\b": "with --resume",
+    r"^(scheduler|workers|noise|mu) (?=is|must)": r"--\1 ",
+    r"^condition_number (?=must)": "--condition-number ",
+    r"must be 1 or None where backend": "must be 1 where --backend",
+    r"\bbackend='": "--backend '",
+    r"^grid (?=must)": "-g ",
 }
 
 
@@ -188,7 +189,8 @@ def sweep(
     continues with `--resume`, which can also extend the grid. A setting that fails is recorded and
     does not stop the others; a worker that dies is replaced.
 
-    Exit code: 0 if all went well, 1 if something failed, 2 if what was asked for cannot be done.
+    Exit code: 0 if all went well, 1 if something failed, 2 if what was asked for cannot be done,
+    130 if it was interrupted.
 
     Examples:
 
@@ -266,7 +268,7 @@ def _phase_transition(
     with bars:
         tables = run_maps(what, maps, out, repetitions=repetitions, run=how, progress=bars.show)
     drawn, saved = save_maps(out, what, tables)
-    stores = [out / f"{name}.jsonl" for name in tables]
+    stores = [out / f"{name}.jsonl" for name in drawn]
     return list(tables.values()), boundary_lines(drawn), [*stores, *saved]
 
 
@@ -307,13 +309,15 @@ def _find(name: str) -> Callable[..., Any]:
         sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name != module_name.split(".")[0]:
-            raise
+    except Exception as error:  # whatever a module of somebody else does
+        if isinstance(error, ModuleNotFoundError) and error.name == module_name.split(".")[0]:
+            raise ValueError(
+                f"the module of the task must be installed, or a file in this folder; there is no "
+                f"{module_name!r}"
+            ) from None
         raise ValueError(
-            f"the module of the task must be installed, or a file in this folder; there is no "
-            f"{module_name!r}"
-        ) from None
+            f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
     found = getattr(module, function, None)
     if not callable(found):
         raise ValueError(f"module {module_name!r} must have a function {function!r}; it has not")
@@ -335,7 +339,10 @@ def _axes(settings: list[str]) -> dict[str, list[Any]]:
             raise ValueError(f"-g must look like name=a,b,c, for instance n=10,20; got {setting!r}")
         if name in axes:
             raise ValueError(f"-g {name} is given twice; list all values in one")
-        axes[name] = [parse_value(value.strip()) for value in text.split(",")]
+        values = [value.strip() for value in text.split(",")]
+        if not all(values):
+            raise ValueError(f"-g must have a value between any two commas; got {setting!r}")
+        axes[name] = [parse_value(value) for value in values]
     return axes
 
 
@@ -351,7 +358,10 @@ def _in_options() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        text = _translated(error) or "interrupted before the first cell"
+        text = _translated(error) or (
+            "interrupted; cells that had ended by then, if any, are kept: repeat with --resume to "
+            "run the others"
+        )
         Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError) as error:
@@ -366,7 +376,7 @@ def _in_options() -> Iterator[None]:
 def _translated(error: BaseException) -> str:
     text = str(error)
     for python, option in _OPTIONS.items():
-        text = text.replace(python, option)
+        text = re.sub(python, option, text)
     return text
 
 
@@ -375,10 +385,5 @@ def _tidy(out: Path) -> Iterator[None]:
     """Make the folder; leave none behind where the sweep is refused."""
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; choose a folder for --out")
-    new = not out.exists()
-    out.mkdir(parents=True, exist_ok=True)
-    try:
+    with made_folder(out):
         yield
-    finally:
-        if new and not any(out.iterdir()):
-            out.rmdir()

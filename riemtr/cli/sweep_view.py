@@ -83,25 +83,28 @@ def failures_lines(table: Table) -> list[str]:
     if len(kinds) > _FAILURES:
         lines.append(f"... and {len(kinds) - _FAILURES} other errors; the table has all of them")
     if table.damaged:
+        which = "1 line" if table.damaged == 1 else f"{table.damaged} lines"
         lines.append(
-            f"[yellow]damaged[/] {table.damaged} lines of the store; their cells were run again"
+            f"[yellow]damaged[/] {which} of the store, now skipped; the table has every cell"
         )
     return lines
 
 
 def means_table(table: Table) -> Grid:
     """Return the mean of each result over the repetitions of a setting, for the first settings."""
-    groups: dict[tuple[Any, ...], list[Outcome]] = {}
-    for outcome in table.outcomes:
-        groups.setdefault(tuple(outcome.cell.settings.items()), []).append(outcome)
+    names = list(table.outcomes[0].cell.settings)
+    groups: dict[tuple[str, ...], list[Outcome]] = {}
+    for outcome in table.outcomes:  # as words: 1, 1.0 and True are equal, and other settings
+        words = tuple(str(outcome.cell.settings[name]) for name in names)
+        groups.setdefault(words, []).append(outcome)
     results = dict.fromkeys(name for outcome in table.outcomes for name in outcome.values)
     grid = Grid(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for name in [*table.outcomes[0].cell.settings, "runs", *results]:
+    for name in [*names, "runs", *results]:
         grid.add_column(escape(name), justify="right")
-    for settings, outcomes in list(groups.items())[:_SHOWN]:
+    for words, outcomes in list(groups.items())[:_SHOWN]:
         values = [_mean([o.values.get(name) for o in outcomes]) for name in results]
         ended = sum(outcome.failure is None for outcome in outcomes)
-        grid.add_row(*(escape(str(value)) for _, value in settings), str(ended), *values)
+        grid.add_row(*map(escape, words), str(ended), *values)
     if len(groups) > _SHOWN:
         grid.add_row(f"... {len(groups) - _SHOWN} more")
     return grid

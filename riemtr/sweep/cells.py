@@ -111,7 +111,12 @@ def make_cells(
     >>> [str(cell) for cell in make_cells("t", {"n": [10, 20]}, seeds=[0, 1])]
     ['n=10 seed=0', 'n=10 seed=1', 'n=20 seed=0', 'n=20 seed=1']
     """
-    combinations = product(grid) if isinstance(grid, Mapping) else [dict(one) for one in grid]
+    if not isinstance(seeds, Iterable):
+        raise ValueError(
+            f"seeds must be integers, one for each repetition; got {seeds!r}; for that many "
+            f"repetitions use repetitions"
+        )
+    combinations = product(grid) if isinstance(grid, Mapping) else _one_by_one(grid)
     numbers = [integer("seeds", seed, low=0) for seed in seeds]
     if not combinations or not numbers:
         empty = "seeds" if combinations else "grid"
@@ -131,6 +136,17 @@ def make_cells(
                 raise ValueError(f"grid must name each cell once; got {cell} twice")
             cells[cell.key] = cell
     return list(cells.values())
+
+
+def _one_by_one(grid: Any) -> list[dict[str, Any]]:
+    settings = list(grid) if isinstance(grid, Iterable) else [grid]
+    for one in settings:
+        if not isinstance(one, Mapping):
+            raise ValueError(
+                f"grid must be a dict of the values of each name, or a list of dicts, one for each "
+                f"setting; got {one!r}"
+            )
+    return [dict(one) for one in settings]
 
 
 def scalar(value: Any) -> Value:

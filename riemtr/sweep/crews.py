@@ -7,17 +7,15 @@ too (:class:`Died`), and leaves the crew fit for further cells.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from riemtr.data.checks import integer
 from riemtr.errors import MissingExtraError, require, unknown_name
 from riemtr.sweep.cells import Cell, Task
+from riemtr.sweep.interrupts import interrupts_noticed
 from riemtr.sweep.outcomes import Outcome, run_cell
 from riemtr.sweep.workers import pack
 
@@ -113,7 +111,7 @@ class SerialCrew:
             return []
         cell = self._cells.pop(0)
         self._hold_blas()
-        with _interruptible() as interrupted:
+        with interrupts_noticed() as interrupted:
             outcome = run_cell(self._task, cell)
         if interrupted():  # a solver ends gracefully there, with a point that is no outcome
             raise KeyboardInterrupt
@@ -131,27 +129,6 @@ class SerialCrew:
                 threadpoolctl = require("threadpoolctl", extra="parallel")
                 self._limits.enter_context(threadpoolctl.threadpool_limits(1))
             self._modules = len(sys.modules)
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Remember Ctrl-C, whatever the code inside makes of the exception."""
-    seen: list[int] = []
-    previous = signal.getsignal(signal.SIGINT)
-    if previous is None or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def handler(number: int, frame: Any) -> None:
-        seen.append(number)
-        if callable(previous):
-            previous(number, frame)
-
-    signal.signal(signal.SIGINT, handler)
-    try:
-        yield lambda: bool(seen)
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 def _cores() -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from riemtr.errors import require
 from riemtr.sweep.cells import Cell
 from riemtr.sweep.crews import Died
+from riemtr.sweep.interrupts import interrupts_deferred
 from riemtr.sweep.outcomes import Outcome, describe
 from riemtr.sweep.workers import run_packed
 
@@ -51,6 +52,7 @@ class DaskCrew:
         self._running: dict[Any, Cell] = {}
         self._submitted = 0
         self._threads, self._looked = 1, -_SECONDS_BETWEEN_LOOKS
+        self._alive = time.monotonic()  # when there last were workers
 
     @classmethod
     def at(cls, packed: bytes, scheduler: str) -> DaskCrew:
@@ -82,13 +84,16 @@ class DaskCrew:
         distributed = require("distributed", extra="dask")
         with ExitStack() as resources:
             resources.enter_context(require("dask", extra="dask").config.set(_LOCAL))
-            cluster = distributed.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-            )
-            resources.enter_context(cluster)
+            with interrupts_deferred():
+                cluster = distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    # Without a dashboard there is still a server, for this machine alone.
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
+                    silence_logs=logging.CRITICAL,
+                )
+                resources.enter_context(cluster)
             client = distributed.Client(cluster, set_as_default=False)
             resources.enter_context(client)
 
@@ -108,6 +113,13 @@ class DaskCrew:
             except OSError as error:
                 raise _scheduler_gone() from error
             self._tend(len(threads))
+            if threads:
+                self._alive = now
+            elif now - self._alive >= _SECONDS_TO_FIND_WORKERS:
+                raise ConnectionError(
+                    "all workers of the Dask cluster are gone; all cells that had ended are kept: "
+                    "start workers, and continue with resume"
+                )
             self._threads, self._looked = max(1, sum(threads.values())), now
         return self._threads
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from collections.abc import Mapping
@@ -74,7 +75,7 @@ def run_cell(task: Task, cell: Cell) -> Outcome:
     failure = None
     try:
         values = _checked(task(cell.rng(), **cell.settings), cell)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # also exits and cancellations; the crew knows of a real Ctrl-C
         failure = describe(error)
     return Outcome(
         cell, values, failure, time.perf_counter() - begin, time.thread_time() - begin_cpu
@@ -83,10 +84,12 @@ def run_cell(task: Task, cell: Cell) -> Outcome:
 
 def describe(error: BaseException) -> Failure:
     """Return an exception in words, short enough for a line of a file."""
-    lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-_FRAMES)
-    return Failure(
-        type(error).__name__, str(error)[:_MESSAGE], "".join(lines).strip()[-_TRACEBACK:]
-    )
+    try:
+        lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-_FRAMES)
+        message, calls = str(error), "".join(lines).strip()
+    except Exception as another:  # the task's own exceptions may be broken themselves
+        message, calls = f"its message cannot be read ({type(another).__name__})", ""
+    return Failure(type(error).__name__, message[:_MESSAGE], calls[-_TRACEBACK:])
 
 
 def _checked(returned: Any, cell: Cell) -> dict[str, Value]:
@@ -103,6 +106,7 @@ def _checked(returned: Any, cell: Cell) -> dict[str, Value]:
             )
         try:
             values[name] = scalar(value)
-        except TypeError as error:
-            raise TypeError(f"the task returned as {name!r}: {error}") from None
+            json.dumps(values[name])  # a store must be able to: integers have a longest one
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"the task returned as {name!r}: {error}") from None
     return values

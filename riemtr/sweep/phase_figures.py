@@ -34,6 +34,8 @@ class Map:
         Where the rate crosses one half; NaN where it does not.
     law : PowerLaw or None
         The same as one power law for all n.
+    broken : list of (n, y)
+        Settings all of whose trials ended with an error.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Map:
     repetitions: int
     boundary: np.ndarray
     law: PowerLaw | None
+    broken: tuple[tuple[int, int], ...] = ()
 
 
 def success_map(table: Table, name: str) -> Map:
@@ -54,10 +57,10 @@ def success_map(table: Table, name: str) -> Map:
         Of :func:`riemtr.sweep.phase_transition.trial`. Cells that failed are left out.
     name : {"k-n", "p-n"}
     """
-    rows = [row for row in table.rows if "success" in row]
     axis = name[0]
-    n = np.array(sorted({row["n"] for row in rows}))
-    y = np.array(sorted({row[axis] for row in rows}))
+    everything = {(row["n"], row[axis]) for row in table.rows}
+    n, y = (np.array(sorted(set(values))) for values in zip(*everything, strict=True))
+    rows = [row for row in table.rows if "success" in row]
     successes, trials = np.zeros((y.size, n.size)), np.zeros((y.size, n.size))
     for row in rows:
         place = np.searchsorted(y, row[axis]), np.searchsorted(n, row["n"])
@@ -68,8 +71,10 @@ def success_map(table: Table, name: str) -> Map:
     for column in rate.T:
         there = ~np.isnan(column)
         boundary.append(half_way(y[there], column[there], rising=axis == "p"))
-    law = fit_power_law(*(np.array([row[key] for row in rows]) for key in ("n", axis, "success")))
-    return Map(name, n, y, rate, int(trials.max()), np.array(boundary), law)
+    columns = [np.array([row[key] for row in rows]) for key in ("n", axis, "success")]
+    law = fit_power_law(*columns, rising=axis == "p")
+    broken = sorted(everything - {(row["n"], row[axis]) for row in rows})
+    return Map(name, n, y, rate, int(trials.max()), np.array(boundary), law, tuple(broken))
 
 
 def figure(maps: Mapping[str, Map], title: str = "") -> Any:
@@ -118,6 +123,8 @@ def _draw(panel: Any, one: Map) -> Any:
         linewidth=1.2,
         label="50% of trials",
     )
+    if one.broken:
+        panel.plot(*zip(*one.broken, strict=True), "x", color="0.35", label="only errors")
     letter = one.name[0]
     if one.law is not None:
         fine = np.linspace(_edges(one.n)[0], _edges(one.n)[-1], 200)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from riemtr.environment import environment
 from riemtr.errors import MissingExtraError
 from riemtr.files import save_figure, save_json
 from riemtr.sweep.phase_figures import Map, figure, success_map
-from riemtr.sweep.phase_transition import NAME, PhaseTransition, expected_cost, trial
+from riemtr.sweep.phase_transition import (
+    GRIDS,
+    MAPS,
+    NAME,
+    PhaseTransition,
+    expected_cost,
+    trial,
+)
 from riemtr.sweep.progress import Progress
 from riemtr.sweep.run import sweep
-from riemtr.sweep.table import Table
+from riemtr.sweep.store import read_store
+from riemtr.sweep.table import Table, read
 
 FIGURE, SUMMARY = "phase-transition.png", "summary.json"
 
@@ -29,6 +37,8 @@ def run_maps(
     progress: Callable[[str, Progress], None] | None = None,
 ) -> dict[str, Table]:
     """Run the trials of maps, each into a store of its own, ``<map>.jsonl`` in a folder.
+
+    A folder is for one experiment: it is refused if it has a map of another.
 
     Parameters
     ----------
@@ -48,6 +58,7 @@ def run_maps(
     dict
         Tables by map.
     """
+    _check_folder(folder, what)
     tables = {}
     for name in maps:
 
@@ -72,20 +83,23 @@ def save_maps(
 ) -> tuple[dict[str, Map], list[Path]]:
     """Write the tables as CSV, the figure, and a summary; return the maps and what was written.
 
-    Without matplotlib there is no figure.
+    Maps that the folder has from earlier runs are part of the figure and the summary. Without
+    matplotlib there is no figure.
     """
+    stores = _stores(folder)
+    tables = {name: tables[name] if name in tables else read(stores[name]) for name in stores}
     saved = [table.to_csv(folder / f"{name}.csv") for name, table in tables.items()]
     maps = {
         name: success_map(table, name)
         for name, table in tables.items()
         if len(table.failed) < len(table)
     }
+    made_with = [one for path in stores.values() for one in read_store(path).environments]
     summary = {
         "experiment": NAME,
-        "grid": what.grid,
         **what.common,
-        "maps": {name: _summary(tables[name], one) for name, one in maps.items()},
-        "environment": environment("joblib", "distributed"),
+        "maps": {name: _summary(what, tables[name], one) for name, one in maps.items()},
+        "environments": [one for i, one in enumerate(made_with) if one not in made_with[:i]],
     }
     saved.append(save_json(folder / SUMMARY, summary))
     if maps:
@@ -111,9 +125,43 @@ def title(what: PhaseTransition) -> str:
     return f"Recovery of one sparse row: {method}, {dictionary}{noise}"
 
 
-def _summary(table: Table, one: Map) -> dict[str, Any]:
+def _stores(folder: Path) -> dict[str, Path]:
+    """The stores that a folder has, by map."""
+    paths = {name: folder / f"{name}.jsonl" for name in MAPS}
+    return {name: path for name, path in paths.items() if path.exists()}
+
+
+def _check_folder(folder: Path, what: PhaseTransition) -> None:
+    """Raise an error where a map of another experiment would be drawn beside this one."""
+    for path in _stores(folder).values():
+        for outcome in read_store(path).outcomes.values():
+            there = outcome.cell.settings
+            different = [
+                f"{name} = {there.get(name)!r} there, {value!r} here"
+                for name, value in what.common.items()
+                if there.get(name) != value
+            ]
+            if different:
+                raise ValueError(
+                    f"folder {str(folder)!r} holds a map of another experiment, {path.name}: "
+                    f"{'; '.join(different)}; choose another folder"
+                )
+
+
+def _grid_of(what: PhaseTransition, table: Table, map_name: str) -> str | None:
+    """Name the grid that a table covers; none by name where it is not there yet as a whole."""
+    found = {tuple(sorted(outcome.cell.settings.items())) for outcome in table.outcomes}
+    for grid in GRIDS:
+        wanted = replace(what, grid=grid).settings(map_name)
+        if found == {tuple(sorted(settings.items())) for settings in wanted}:
+            return grid
+    return None
+
+
+def _summary(what: PhaseTransition, table: Table, one: Map) -> dict[str, Any]:
     law = one.law
     return {
+        "grid": _grid_of(what, table, one.name),
         "cells": len(table),
         "failed": len(table.failed),
         "repetitions": one.repetitions,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from riemtr.sweep.cells import Cell
 from riemtr.sweep.crews import Died
+from riemtr.sweep.interrupts import interrupts_ignored
 from riemtr.sweep.outcomes import Outcome, describe
 from riemtr.sweep.workers import ONE_THREAD, joblib_part, prepare_worker, run_packed
 
@@ -29,6 +31,10 @@ class ProcessCrew:
         self._packed = packed
         self._executor: Any = None
         self._running: dict[Future, Cell] = {}
+        self._warnings = ExitStack()
+        self._warnings.enter_context(warnings.catch_warnings())
+        # Said where a process is replaced because its memory has grown: no cell is lost by that.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
 
     @property
     def room(self) -> int:
@@ -52,13 +58,17 @@ class ProcessCrew:
         """End the processes, also in the middle of a cell."""
         self._running.clear()
         self._discard()
+        self._warnings.close()
 
     def _submit(self, cell: Cell) -> Future:
         for _ in range(2):
-            if self._executor is None:
-                self._executor = _executor(self.workers)
+            # With its first cell an executor starts its processes, to whom Ctrl-C must not matter
+            # even before they can say so.
+            starting = self._executor is None
             try:
-                return self._executor.submit(run_packed, self._packed, cell)
+                with interrupts_ignored() if starting else nullcontext():
+                    self._executor = self._executor or _executor(self.workers)
+                    return self._executor.submit(run_packed, self._packed, cell)
             except BrokenExecutor:  # a process died while idle
                 if self._running:
                     break
@@ -90,8 +100,6 @@ class ProcessCrew:
 
 def _executor(workers: int) -> Any:
     loky = joblib_part("loky")
-    # Said where a process is replaced because its memory has grown: no cell is lost by that.
-    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
     return loky.ProcessPoolExecutor(
         max_workers=workers, initializer=prepare_worker, initargs=(os.getpid(),), env=ONE_THREAD
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from riemtr.data.checks import integer
 from riemtr.sweep.cells import Cell, Task, make_cells
 from riemtr.sweep.crews import Crew, check_backend, hire
+from riemtr.sweep.interrupts import interrupts_ignored
 from riemtr.sweep.outcomes import Outcome
 from riemtr.sweep.progress import Cost, Estimate, Progress, largest_first
 from riemtr.sweep.schedule import run_all
@@ -62,7 +63,7 @@ def sweep(
     resume : bool
         Continue a store that exists: only what is missing is run. The grid may have grown.
     retry_failed : bool
-        When resuming, run the cells again that failed.
+        Resume, and run the cells again that failed.
     backend : {"serial", "processes", "dask"}
         This process, several on this machine (extra ``parallel``), or a Dask cluster (``dask``).
     workers : int, optional
@@ -108,10 +109,12 @@ def sweep(
     _check_arguments(task, cells[0])
     path = None if store is None else Path(store)
     check_backend(backend, workers, scheduler)
-    with open_store(path, task_name, cells, resume=resume) as kept:
+    if cost is not None and not callable(cost):
+        raise ValueError(f"cost must be a function of the settings; got {cost!r}")
+    with open_store(path, task_name, cells, resume=resume or retry_failed) as kept:
         missing = [cell for cell in cells if _is_missing(cell, kept, retry_failed)]
         if missing:
-            with closing(hire(task, backend, workers, scheduler)) as crew:
+            with _sent_home(hire(task, backend, workers, scheduler)) as crew:
                 _run(cells, missing, crew, kept, cost, progress or _ignore, tries)
         elif progress is not None:
             progress(Estimate(cells, cost, kept.outcomes, workers=1).progress())
@@ -143,11 +146,23 @@ def _run(
         run_all(largest_first(missing, cost), crew, keep, tries)
     except KeyboardInterrupt:
         now = estimate.progress()
+        if now.done == 0:
+            raise KeyboardInterrupt("interrupted before the first cell had ended") from None
         where = "nowhere, for want of a store" if kept.path is None else f"in {str(kept.path)!r}"
         raise KeyboardInterrupt(
             f"interrupted: {now.done} of {now.total} cells are kept {where}; repeat with resume to "
             f"run the others"
         ) from None
+
+
+@contextmanager
+def _sent_home(crew: Crew) -> Iterator[Crew]:
+    """Close a crew at the end; who presses Ctrl-C once more leaves no process behind."""
+    try:
+        yield crew
+    finally:
+        with interrupts_ignored():
+            crew.close()
 
 
 def _is_missing(cell: Cell, kept: Store, retry_failed: bool) -> bool:

@@ -14,7 +14,7 @@ import math
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -28,6 +28,7 @@ from riemtr.sweep.outcomes import Failure, Outcome
 
 FORMAT = "riemtr sweep 1"
 _SHOWN = 6  # values listed in an error
+_PACKAGES = ("joblib", "distributed")  # beside those that any result depends on
 _CHECKSUM = ',"crc":"{:08x}"}}'
 _CHECKSUM_LENGTH = len(_CHECKSUM.format(0))
 
@@ -99,9 +100,9 @@ def open_store(
     if path is None:
         yield Store()
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with only_writer(path):
-        if not path.exists():
+    with made_folder(path.parent), only_writer(path):
+        new = not path.exists()
+        if new:
             _create(path, task)
         content = read_store(path)
         if content.outcomes and not resume:
@@ -115,10 +116,28 @@ def open_store(
             os.ftruncate(descriptor, content.size)
             store = FileStore(content.outcomes, path, content.damaged, descriptor, content.size)
             now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            store.write([{"opened": now, "environment": environment()}])
+            store.write([{"opened": now, "environment": environment(*_PACKAGES)}])
             yield store
+        except BaseException:
+            if new and not content.outcomes:  # nothing that is worth a file
+                path.unlink()
+            raise
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """Make a folder, and after an error remove what was made, if nothing is in it."""
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # not empty
+            for folder in new:
+                folder.rmdir()
+        raise
 
 
 @dataclass(frozen=True)
@@ -134,12 +153,15 @@ class Content:
         Lines that were skipped.
     size : int
         Bytes up to the end of the last whole line.
+    environments : tuple of dict
+        The software of the runs that the outcomes are from, each once.
     """
 
     task: str
     outcomes: dict[str, Outcome]
     damaged: int
     size: int
+    environments: tuple[dict[str, Any], ...]
 
 
 def read_store(path: Path) -> Content:
@@ -154,11 +176,17 @@ def read_store(path: Path) -> Content:
             f"is something else, and was left as it is: choose another path"
         )
     outcomes: dict[str, Outcome] = {}
+    run: dict[str, Any] = {}
+    runs: dict[str, dict[str, Any]] = {}  # by key of the cell
     for record in records[1:]:
         if record is not None and "settings" in record:
             outcome = _decode(head["task"], record)
             outcomes[outcome.cell.key] = outcome
-    return Content(head["task"], outcomes, records.count(None), size)
+            runs[outcome.cell.key] = run
+        elif record is not None:
+            run = record.get("environment", {})
+    distinct = {json.dumps(one, sort_keys=True): one for one in runs.values() if one}
+    return Content(head["task"], outcomes, records.count(None), size, tuple(distinct.values()))
 
 
 def _create(path: Path, task: str) -> None:

@@ -72,7 +72,7 @@ class Table:
         writer = csv.DictWriter(text, list(self.columns), restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
-        return write_atomically(Path(path), text.getvalue().encode())
+        return write_atomically(Path(path), text.getvalue().encode(errors="backslashreplace"))
 
 
 def read(path: str | os.PathLike[str]) -> Table:
@@ -84,13 +84,15 @@ def read(path: str | os.PathLike[str]) -> Table:
         As given to :func:`sweep`.
     """
     content = read_store(Path(path))
-    ordered = sorted(content.outcomes.values(), key=lambda outcome: _order(outcome.cell))
+    outcomes = list(content.outcomes.values())
+    names = list(outcomes[0].cell.settings) if outcomes else []
+    ordered = sorted(outcomes, key=lambda outcome: _order(outcome.cell, names))
     return Table(tuple(ordered), content.damaged)
 
 
-def _order(cell: Cell) -> tuple[Any, ...]:
+def _order(cell: Cell, names: list[str]) -> tuple[Any, ...]:
     """Numbers before strings, so that any two values compare."""
-    values = [cell.settings[name] for name in cell.settings]
+    values = [cell.settings[name] for name in names]
     return (
         *(
             (0, value, "") if isinstance(value, (int, float)) else (1, 0, str(value))

@@ -29,12 +29,12 @@ def joblib_part(name: str) -> ModuleType:
 
 
 def run_packed(packed: bytes, cell: Cell) -> Outcome:
-    """Run a cell in a worker: with one BLAS thread, from then on."""
+    """Run a cell in a worker: with one thread of BLAS, from then on."""
     try:
         task = _unpack(packed)
-    except Exception as error:
+    except BaseException as error:  # a module that leaves Python must not take the worker along
         return Outcome(cell, {}, describe(error))
-    _hold_blas()
+    _hold_to_one_thread()
     return run_cell(task, cell)
 
 
@@ -75,16 +75,24 @@ def _unpack(packed: bytes) -> Task:
     return _UNPACKED[packed]
 
 
-_LIBRARIES_SEEN: list[int] = []
+_LIBRARIES: dict[int, Any] = {}
 
 
-def _hold_blas() -> None:
-    """Hold the BLAS of this worker to one thread, those included that were loaded meanwhile."""
+def _hold_to_one_thread() -> None:
+    """Hold BLAS and OpenMP to one thread, those included that were loaded meanwhile.
+
+    For every cell anew, since OpenMP has a limit for each thread of a worker; and never set free
+    again, since BLAS has one for all of them, and others may be in the middle of a cell.
+    """
     # Looking for libraries takes a millisecond: only where modules were imported since.
-    if [len(sys.modules)] != _LIBRARIES_SEEN:
-        with suppress(MissingExtraError):
-            require("threadpoolctl", extra="parallel").threadpool_limits(1)
-        _LIBRARIES_SEEN[:] = [len(sys.modules)]
+    modules = len(sys.modules)
+    with suppress(MissingExtraError):
+        if modules not in _LIBRARIES:
+            threadpoolctl = require("threadpoolctl", extra="parallel")
+            found = threadpoolctl.ThreadpoolController()
+            _LIBRARIES.clear()
+            _LIBRARIES[len(sys.modules)] = found
+        next(iter(_LIBRARIES.values())).limit(limits=1)
 
 
 def prepare_worker(parent: int) -> None:

@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from riemtr.cli.app import app
 from riemtr.cli.recover import INTERRUPTED
+from riemtr.cli.sweep import _translated
 from riemtr.sweep import read
 
 
@@ -17,11 +18,12 @@ def sweep(*arguments, serial=True):
 def here(tmp_path, monkeypatch):
     """A folder with a user's module in it, as the current one."""
     (tmp_path / "users_module.py").write_text(
+        "import os, signal\n"
         "def task(rng, n, theta=0.5):\n"
         "    if n == 13:\n"
         "        raise ValueError('unlucky [bold]')\n"
         "    if n == 99:\n"
-        "        raise KeyboardInterrupt\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
         "    kind = 'even' if n % 2 == 0 else 'odd'\n"
         "    return {'product': n * theta, 'x': rng.random(), 'kind': kind}\n"
         "constant = 3\n"
@@ -74,7 +76,7 @@ def test_a_damaged_store_is_mended_and_reported(here):
     store.write_bytes(store.read_bytes().replace(b'"product":0.5', b'"product":0.6', 1))
     outcome = own(here, "-g", "n=1,2", "--resume")
     assert outcome.exit_code == 0
-    assert "damaged 1 lines of the store; their cells were run again" in outcome.output
+    assert "damaged 1 line of the store, now skipped; the table has every cell" in outcome.output
     assert list(read(store).columns["x"]) == list(before.columns["x"])
 
 
@@ -97,6 +99,16 @@ def test_ctrl_c_says_how_to_go_on(here):
     assert len(read(here / "out" / "cells.jsonl")) == 2
 
 
+def test_ctrl_c_claims_nothing_that_is_not_known(here, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("riemtr.cli.sweep.run_sweep", interrupted)
+    outcome = own(here, "-g", "n=1,2")
+    assert outcome.exit_code == INTERRUPTED
+    assert outcome.stderr.startswith("interrupted; cells that had ended by then, if any, are kept")
+
+
 def test_the_phase_transition_and_its_files(tmp_path):
     out = tmp_path / "maps"
     arguments = ["phase-transition", "--grid", "quick", "--map", "k-n", "--out", out]
@@ -114,6 +126,9 @@ def test_the_phase_transition_and_its_files(tmp_path):
     assert "k-n.jsonl exists: continue it with --resume" in refused.stderr
     again = sweep(*arguments, "--repetitions", 2, "--resume", "--quiet")
     assert again.output == f"20 cells, 0 failed: {out}\n"
+    mixed = sweep(*arguments[:4], "p-n", "--noise", 0.05, "--out", out)
+    assert mixed.exit_code == 2
+    assert "k-n.jsonl: noise = 0.0 there, 0.05 here; choose another folder" in mixed.stderr
 
 
 def test_what_the_paper_left_open(tmp_path):
@@ -147,22 +162,41 @@ def test_several_processes_by_default(here):
         (["users_module:task"], "takes beside rng, task(rng, n, theta=0.5); got nothing"),
         (["users_module:task", "-g", "m=1"], "-g must set what the task takes"),
         (["users_module:task", "-g", "n"], "must look like name=a,b,c, for instance n=10,20"),
+        (["users_module:task", "-g", "n=1,"], "a value between any two commas; got 'n=1,'"),
+        (["broken_module:task"], "module 'broken_module' cannot be imported: RuntimeError: oh no"),
+        (["users_module:task", "-g", "n=1", "--workers", "0"], "error: --workers must be an int"),
         (["users_module:task", "-g", "n=1", "-g", "n=2"], "-g n is given twice"),
         (["users_module:task", "-g", "n=1", "--noise", "1"], "--noise is for phase-transition"),
         (["phase-transition", "-g", "n=1"], "phase-transition has --grid"),
         (["phase-transition", "--noise", "-1"], "noise must be a number of at least 0"),
         (["phase-transition", "--condition-number", "3"], "goes with --dictionary conditioned"),
-        (["phase-transition", "--workers", "3"], "--workers must be 1 where backend is 'serial'"),
+        (["phase-transition", "--workers", "3"], "--workers must be 1 where --backend is 'ser"),
         (["phase-transition", "--scheduler", "tcp://a:1"], "--scheduler is the address"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_leaves_nothing(here, arguments, message):
-    outcome = sweep(*arguments, "--out", here / "out")
+    (here / "broken_module.py").write_text("raise RuntimeError('oh no')")
+    outcome = sweep(*arguments, "--out", here / "out" / "deep")
     assert outcome.exit_code == 2
     assert outcome.stderr.startswith("error: ")
     assert message in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
     assert not (here / "out").exists()
+
+
+def test_errors_are_not_taken_for_options():
+    error = ConnectionError("the Dask scheduler is gone; continue with resume")
+    assert _translated(error) == "the Dask scheduler is gone; continue with --resume"
+
+
+def test_equal_numbers_of_other_types_have_rows_of_their_own(here):
+    outcome = own(here, "-g", "n=1,1.0,true", "--repetitions", 2)
+    rows = [line.split() for line in outcome.output.splitlines()]
+    assert [row[:2] for row in rows if row[:1] in (["1"], ["1.0"], ["True"])] == [
+        ["1", "2"],
+        ["1.0", "2"],
+        ["True", "2"],
+    ]
 
 
 def test_a_file_is_no_folder(here):

@@ -50,6 +50,22 @@ def slow(rng, n, pause):
     return {"x": rng.random(), "pid": os.getpid()}
 
 
+def threads(rng):
+    """The most threads that a library would use."""
+    import threadpoolctl
+
+    return {"threads": max(pool["num_threads"] for pool in threadpoolctl.threadpool_info())}
+
+
+def surroundings(rng):
+    """What a worker's libraries will find, and what Ctrl-C does to it."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    return {
+        "variables": " ".join(os.environ.get(name, "none") for name in names),
+        "ignores": signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
+    }
+
+
 def summary(table):
     """What must not depend on how a sweep was run."""
     return [(str(o.cell), o.values, o.failure and o.failure.kind) for o in table.outcomes]

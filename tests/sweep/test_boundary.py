@@ -9,7 +9,7 @@ def test_the_law_behind_random_trials_is_found():
     n, y = rng.uniform(10, 100, 20_000), np.exp(rng.uniform(2, 9, 20_000))
     a, b, c = -1.0, -3.0, 2.0  # half succeed at y = exp(0.5) n^1.5
     success = rng.random(n.size) < 1 / (1 + np.exp(-(a + b * np.log(n) + c * np.log(y))))
-    law = fit_power_law(n, y, success)
+    law = fit_power_law(n, y, success, rising=True)
     assert law.exponent == pytest.approx(1.5, abs=0.03)
     assert law(50.0) == pytest.approx(np.exp(0.5) * 50**1.5, rel=0.03)
 
@@ -17,16 +17,31 @@ def test_the_law_behind_random_trials_is_found():
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
 def test_trials_without_any_overlap_are_no_trouble(exponent):
     n, y = (axis.ravel() for axis in np.meshgrid(np.arange(10, 105, 5), np.geomspace(2, 10**4, 40)))
-    for success in (y < n**exponent, y > n**exponent):
-        law = fit_power_law(n, y, success)
+    for rising, success in ((False, y < n**exponent), (True, y > n**exponent)):
+        law = fit_power_law(n, y, success, rising=rising)
         assert law.exponent == pytest.approx(exponent, abs=0.05)
         assert law(50.0) == pytest.approx(50**exponent, rel=0.15)
 
 
 def test_without_a_boundary_there_is_no_law():
     n, y = np.arange(1, 10), np.arange(1, 10)
-    assert fit_power_law(n, y, np.ones(9, dtype=bool)) is None
-    assert fit_power_law(n, y, np.zeros(9, dtype=bool)) is None
+    assert fit_power_law(n, y, np.ones(9, dtype=bool), rising=True) is None
+    assert fit_power_law(n, y, np.zeros(9, dtype=bool), rising=True) is None
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_where_y_makes_no_difference_there_is_no_law(rising):
+    n, y = (axis.ravel() for axis in np.meshgrid(np.arange(10, 105, 5), np.geomspace(2, 10**4, 40)))
+    assert fit_power_law(n, y, n < 50, rising=rising) is None
+    for seed in range(20):
+        coin = np.random.default_rng(seed).random(n.size) < 0.5
+        assert fit_power_law(n, y, coin, rising=rising) is None
+
+
+def test_the_opposite_of_what_is_expected_is_no_law():
+    n, y = (axis.ravel() for axis in np.meshgrid(np.arange(10, 105, 5), np.geomspace(2, 10**4, 40)))
+    assert fit_power_law(n, y, y < n, rising=True) is None
+    assert fit_power_law(n, y, y > n, rising=False) is None
 
 
 @pytest.mark.parametrize(

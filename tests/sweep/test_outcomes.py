@@ -1,3 +1,4 @@
+import asyncio
 import json
 
 import numpy as np
@@ -56,13 +57,21 @@ def test_a_huge_message_is_cut():
     assert len(failure.message) + len(failure.traceback) < 10_000
 
 
-def test_leaving_python_is_a_failure_and_ctrl_c_is_not():
-    def leave(rng, n):
-        raise SystemExit(3)
+class WithoutWords(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
 
-    def interrupt(rng, n):
-        raise KeyboardInterrupt
 
-    assert run_cell(leave, CELL).failure.kind == "SystemExit"
-    with pytest.raises(KeyboardInterrupt):
-        run_cell(interrupt, CELL)
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), WithoutWords()]
+)
+def test_whatever_the_task_raises_is_a_failure(error):
+    def task(rng, n):
+        raise error
+
+    assert run_cell(task, CELL).failure.kind == type(error).__name__
+
+
+def test_a_number_that_no_store_can_hold_is_a_failure():
+    failure = returning({"a": 1, "b": 10**5000}).failure
+    assert str(failure).startswith("ValueError: the task returned as 'b': Exceeds the limit")

@@ -43,6 +43,18 @@ def test_failed_cells_are_left_out():
     np.testing.assert_array_equal(found.rate[0], 1.0)
 
 
+def test_settings_with_nothing_but_errors_are_marked():
+    made = table(SPARSITY, lambda s, seed: None if s["n"] == s["k"] == 30 else s["k"] < 12)
+    found = success_map(made, "k-n")
+    assert found.broken == ((30, 30),)
+    assert found.y[-1] == 30
+    assert np.isnan(found.rate[-1]).all()
+    (crosses,) = (
+        line for line in figure({"k-n": found}).axes[0].lines if line.get_label() == "only errors"
+    )
+    assert (list(crosses.get_xdata()), list(crosses.get_ydata())) == ([30], [30])
+
+
 def test_more_samples_are_better():
     found = success_map(table(SAMPLES, lambda s, seed: s["p"] > 2 * s["n"]), "p-n")
     np.testing.assert_allclose(

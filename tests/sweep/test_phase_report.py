@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from riemtr.environment import environment
 from riemtr.sweep import sweep
 from riemtr.sweep.phase_report import run_maps, save_maps, title
 from riemtr.sweep.phase_transition import MAPS, PhaseTransition
@@ -32,10 +33,43 @@ def test_a_phase_transition_from_the_grid_to_its_files(tmp_path):
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["method"] == "practical"
     assert summary["maps"]["k-n"]["cells"] == 20
+    assert summary["maps"]["k-n"]["grid"] == "quick"
+    assert summary["environments"] == [environment("joblib", "distributed")]
     assert summary["maps"]["p-n"]["power_law"]["exponent"] == maps["p-n"].law.exponent
     # As in the paper: k may grow with n, and so must p.
     assert maps["k-n"].law(30) > 0.5 * 30
     assert maps["p-n"].law(30) > 30
+
+
+def shortened(task, grid, **options):
+    return sweep(task, [settings for settings in grid if settings["n"] == 10], **options)
+
+
+def test_a_map_of_an_earlier_run_stays_in_the_figure_and_the_summary(tmp_path):
+    what = PhaseTransition("quick")
+    save_maps(tmp_path, what, run_maps(what, ["p-n"], tmp_path, repetitions=1, run=shortened))
+    tables = run_maps(what, ["k-n"], tmp_path, repetitions=1, run=shortened)
+    maps, _ = save_maps(tmp_path, what, tables)
+    assert list(maps) == ["k-n", "p-n"]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert {name: one["cells"] for name, one in summary["maps"].items()} == {"k-n": 2, "p-n": 5}
+    assert summary["maps"]["k-n"]["grid"] is None  # only a part of it is there
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"noise": 0.05}, r"noise = 0\.0 there, 0\.05 here"),
+        ({"method": "exact"}, "method = 'practical' there, 'exact' here"),
+    ],
+)
+def test_a_folder_with_another_experiment_is_refused_and_left_alone(tmp_path, other, words):
+    what = PhaseTransition("quick")
+    save_maps(tmp_path, what, run_maps(what, ["k-n"], tmp_path, repetitions=1, run=shortened))
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=f"holds a map of another experiment, k-n.jsonl: {words}"):
+        run_maps(PhaseTransition("quick", **other), ["p-n"], tmp_path, run=shortened)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_the_options_of_the_sweep_are_the_callers(tmp_path):

@@ -3,6 +3,8 @@ import math
 import numpy as np
 import pytest
 
+from riemtr.solvers.trust_region import no_warm_up
+from riemtr.sweep import phase_transition as module
 from riemtr.sweep.phase_transition import (
     GRIDS,
     MAPS,
@@ -74,6 +76,47 @@ def test_data_without_full_rank_cannot_be_recovered():
         math.inf,
         "rank-deficient",
     )
+
+
+class Seen(Exception):
+    """Carries what a trial was about to solve."""
+
+
+def data(monkeypatch, **settings):
+    """The data that a trial hands to the solver."""
+
+    def look(Y, mu):
+        raise Seen(Y)
+
+    monkeypatch.setattr(module, "dictionary_problem", look)
+    with pytest.raises(Seen) as seen:
+        run(**settings)
+    return seen.value.args[0]
+
+
+def root_mean_square(Y):
+    return math.sqrt(np.mean(Y**2))
+
+
+def test_noise_is_a_share_of_the_data(monkeypatch):
+    clean, noisy = (data(monkeypatch, n=10, k=2, p=5000, noise=noise) for noise in (0.0, 0.3))
+    assert root_mean_square(clean) == pytest.approx(math.sqrt(0.2), rel=0.05)
+    assert root_mean_square(noisy - clean) == pytest.approx(0.3 * math.sqrt(0.2), rel=0.05)
+
+
+def test_preconditioned_data_are_of_the_size_of_those_of_the_identity(monkeypatch):
+    settings = {"dictionary": "conditioned", "condition_number": 10.0}
+    Y = data(monkeypatch, n=10, k=2, p=5000, **settings)
+    assert root_mean_square(Y) == pytest.approx(math.sqrt(0.2), rel=0.05)
+
+
+def test_the_methods_differ_in_what_they_say_they_do():
+    solvers = {method: module._solver(method, 0.02) for method in METHODS}
+    assert solvers["no-continuation"].warm_up is no_warm_up
+    assert solvers["practical"].warm_up is not no_warm_up
+    assert solvers["exact"].radius.radius == 0.02
+    for solver in solvers.values():
+        assert solver.tolerance == solver.curvature_tolerance == pytest.approx(0.002)
 
 
 def test_noise_is_relative_and_makes_it_harder():

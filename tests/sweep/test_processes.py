@@ -1,10 +1,14 @@
 import os
 import signal
+import warnings
+from concurrent.futures import Future
 
 import pytest
 
-from riemtr.sweep import read, sweep
+from riemtr.sweep import processes, read, sweep
+from riemtr.sweep.cells import Cell
 from riemtr.sweep.phase_transition import PhaseTransition, trial
+from riemtr.sweep.workers import ONE_THREAD
 from tests.sweep import tasks
 
 SIZES = {"n": [7, 60, 200]}
@@ -18,6 +22,33 @@ def test_the_results_are_those_of_one_process(workers, task, grid):
     serial = sweep(task, grid, repetitions=2)
     several = sweep(task, grid, repetitions=2, backend="processes", workers=workers)
     assert tasks.summary(several) == tasks.summary(serial)
+
+
+def test_workers_have_one_thread_and_ignore_ctrl_c(monkeypatch):
+    for name in ONE_THREAD:
+        monkeypatch.setenv(name, "2")
+    (row,) = sweep(tasks.surroundings, [{}], backend="processes", workers=1).rows
+    assert row["variables"] == "1 1 1"
+    assert row["ignores"]
+
+
+def test_processes_are_started_where_ctrl_c_is_ignored(monkeypatch):
+    # So they ignore it from the first moment on, before any code of ours runs in them.
+    handlers, filters = [], list(warnings.filters)
+
+    class Executor:
+        def submit(self, *arguments):
+            handlers.append(signal.getsignal(signal.SIGINT))
+            return Future()
+
+    monkeypatch.setattr(processes, "_executor", lambda workers: Executor())
+    crew = processes.ProcessCrew(b"", 1)
+    crew.submit(Cell("t", {}, 0))
+    crew.submit(Cell("t", {}, 1))
+    crew._executor = None
+    crew.close()
+    assert warnings.filters == filters
+    assert handlers == [signal.SIG_IGN, signal.default_int_handler]
 
 
 def test_a_cell_that_kills_its_worker_fails_alone():

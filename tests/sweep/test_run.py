@@ -81,7 +81,9 @@ def test_a_failing_cell_does_not_stop_the_others_and_can_be_retried(path, tmp_pa
     assert "picky" in table.outcomes[1].failure.traceback
     (tmp_path / "mended").touch()
     assert run(resume=True) == table
-    mended = run(resume=True, retry_failed=True)
+    seen = []
+    mended = run(retry_failed=True, progress=seen.append)
+    assert [(now.done, now.failed, now.total) for now in seen] == [(2, 0, 3), (3, 0, 3)]
     assert mended.failed == []
     assert mended.outcomes[::2] == table.outcomes[::2]
 
@@ -97,7 +99,7 @@ def test_progress_is_reported(path):
 
 def interrupting(rng, n):
     if n == 3:
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGINT)
     return {}
 
 
@@ -122,16 +124,46 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(path, task):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_blas_is_set_free_again():
+def dying(rng, n):
+    if n == 3:
+        raise KeyboardInterrupt
+    return {"x": 10**5000 if n == 2 else n}
+
+
+def test_nothing_that_a_task_does_stops_the_sweep(path):
+    table = sweep(dying, {"n": [1, 2, 3, 4]}, store=path)
+    assert [o.failure and o.failure.kind for o in table.outcomes] == [
+        None,
+        "ValueError",
+        "KeyboardInterrupt",
+        None,
+    ]
+    assert read(path) == table
+
+
+def test_ctrl_c_in_the_first_cell_leaves_nothing_behind(path):
+    with pytest.raises(KeyboardInterrupt, match="interrupted before the first cell had ended"):
+        sweep(interrupting, {"n": [3, 4]}, store=path)
+    assert not path.parent.exists()
+
+
+def test_a_second_ctrl_c_does_not_disturb_the_first(path, monkeypatch):
+    def close(crew):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("riemtr.sweep.crews.SerialCrew.close", close)
+    with pytest.raises(KeyboardInterrupt, match="2 of 4 cells are kept"):
+        sweep(interrupting, {"n": [1, 2, 3, 4]}, store=path)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_blas_has_one_thread_and_is_set_free_again():
     threadpoolctl = pytest.importorskip("threadpoolctl")
-
-    def threads():
-        return [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
-
     with threadpoolctl.threadpool_limits(2):
-        before = threads()
-        sweep(tasks.products, {"n": [3]})
-        assert threads() == before
+        before = tasks.threads(None)
+        assert before["threads"] == 2
+        assert sweep(tasks.threads, [{}]).rows[0]["threads"] == 1
+        assert tasks.threads(None) == before
 
 
 @pytest.mark.parametrize(
@@ -144,12 +176,17 @@ def test_blas_is_set_free_again():
         ({"backend": "dask", "scheduler": "a", "workers": 2}, "a scheduler has its own"),
         ({"repetitions": 0}, "repetitions must be an integer of at least 1"),
         ({"tries": 0}, "tries must be an integer of at least 1"),
+        ({"seeds": 3}, "seeds must be integers, one for each repetition; got 3"),
+        ({"cost": 5}, "cost must be a function of the settings; got 5"),
+        ({"cost": lambda settings: -1}, "cost must be positive"),
+        ({"grid": 5}, "grid must be a dict .*; got 5"),
+        ({"grid": [5]}, "grid must be a dict .*; got 5"),
     ],
 )
 def test_options_that_do_not_fit_leave_nothing_behind(path, options, message):
     with pytest.raises(ValueError, match=message):
-        sweep(tasks.draw, {"n": [1]}, store=path, **options)
-    assert not path.exists()
+        sweep(tasks.draw, **{"grid": {"n": [1]}, "store": path, **options})
+    assert not path.parent.exists()
 
 
 def test_what_is_no_task_is_refused():

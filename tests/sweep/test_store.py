@@ -148,6 +148,29 @@ def test_a_cell_whose_values_all_occur_elsewhere_is_named(path):
         fill(path, [], resume=True, cells=fewer)
 
 
+def test_every_line_is_flushed_to_the_disk(path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(module.os, "fsync", flushed.append)
+    with open_store(path, "t", CELLS, resume=False) as store:
+        before = len(flushed)
+        store.append(OUTCOMES[:2])
+        store.append(OUTCOMES[2:])
+        assert flushed[before:] == [store.descriptor] * 2
+
+
+def test_a_store_says_with_what_its_outcomes_were_made(path, monkeypatch):
+    for version, outcomes in (
+        ("1", OUTCOMES[:2]),
+        ("2", []),
+        ("1", OUTCOMES[2:3]),
+        ("3", OUTCOMES[3:]),
+        ("4", OUTCOMES[2:3]),  # the latest of a cell counts
+    ):
+        monkeypatch.setattr(module, "environment", lambda *packages, v=version: {"riemtr": v})
+        fill(path, outcomes, resume=True)
+    assert read_store(path).environments == ({"riemtr": "1"}, {"riemtr": "4"}, {"riemtr": "3"})
+
+
 def test_a_larger_grid_is_the_same_experiment(path):
     fill(path)
     more = make_cells("t", {"n": [0, 1, 2, 3, 4, 5]}, seeds=[0, 1])

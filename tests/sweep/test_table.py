@@ -40,6 +40,18 @@ def test_csv_reads_back(tmp_path):
     assert rows[0]["cell_seconds"] == "2.0"
 
 
+def test_text_that_no_encoding_knows_is_written_as_its_code(tmp_path):
+    table = Table((Outcome(CELLS[0], {"name": "a\udcff"}),))
+    assert b"a\\udcff" in table.to_csv(tmp_path / "t.csv").read_bytes()
+
+
+def test_the_order_does_not_depend_on_how_the_grid_was_written(tmp_path):
+    path = tmp_path / "a.jsonl"
+    sweep(tasks.slow, {"n": [1, 3], "pause": [0.0]}, store=path)
+    sweep(tasks.slow, {"pause": [0.0], "n": [1, 2, 3]}, store=path, resume=True)
+    assert [row["n"] for row in read(path).rows] == [1, 2, 3]
+
+
 def test_a_store_reads_in_the_order_of_the_settings(tmp_path):
     path = tmp_path / "a.jsonl"
     table = sweep(tasks.draw, {"n": [1, 2, 10]}, repetitions=2, store=path, cost=lambda s: s["n"])
