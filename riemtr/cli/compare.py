@@ -15,6 +15,7 @@ from rich.console import Console
 from riemtr.cli import USAGE_ERROR
 from riemtr.cli.comparison_view import ProgressBar, comparison_table, summary_line
 from riemtr.cli.console import console, refusing
+from riemtr.cli.options import OUTPUT, Force, Quiet
 from riemtr.cli.parameters import parse_parameters
 from riemtr.compare import Comparison, Entrant, entrant, solver_names, write_folder
 from riemtr.compare import compare as compare_solvers
@@ -27,7 +28,6 @@ from riemtr.errors import unknown_name
 INTERRUPTED = 130
 _STARTS = "Where to start"
 _FAIRNESS = "What to ask of each solver"
-_OUTPUT = "What to keep and show"
 # What errors call an argument in Python is an option here.
 _OPTIONS = {
     "pass force=True to replace it": "add --force to replace it",
@@ -126,19 +126,11 @@ def compare(
         typer.Option(
             metavar="FOLDER",
             help="Where to put tables, figures and a page with everything.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace a comparison that exists.", rich_help_panel=_OUTPUT),
-    ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="Print only one line, at the end.", rich_help_panel=_OUTPUT
-        ),
-    ] = False,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare solvers: the same problems, starts, tolerances and clock for all.
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 import riemtr
 from riemtr.cli.console import console, refusing
+from riemtr.cli.options import OUTPUT, Force, Quiet
 from riemtr.cli.recovery_view import ProgressBars, rows_table, summary_line, summary_panel
 from riemtr.errors import MissingExtraError, OtherRunError, require
 from riemtr.files import save_figure
@@ -26,7 +27,6 @@ INTERRUPTED = 130
 CHECKPOINT = "checkpoint.npz"
 _DATA = "How to read the data"
 _METHOD = "How to recover"
-_OUTPUT = "What to keep and show"
 # What errors call an argument in Python is an option here.
 _OPTIONS = {
     "pass rank='auto'": "add --rank auto",
@@ -64,7 +64,7 @@ def recover(
     ],
     out: Annotated[
         Path,
-        typer.Option(metavar="FOLDER", help="Where to put the results.", rich_help_panel=_OUTPUT),
+        typer.Option(metavar="FOLDER", help="Where to put the results.", rich_help_panel=OUTPUT),
     ],
     transpose: Annotated[
         bool,
@@ -138,19 +138,11 @@ def recover(
             metavar="FILE",
             help=f"Where to record progress; if not given, {CHECKPOINT} in the folder, removed "
             "at the end.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace results that exist.", rich_help_panel=_OUTPUT),
-    ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="Print only one line, at the end.", rich_help_panel=_OUTPUT
-        ),
-    ] = False,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Recover a dictionary A and sparse coefficients X from data Y = A X.
 

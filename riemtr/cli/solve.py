@@ -11,6 +11,7 @@ import typer
 
 from riemtr.cli.console import console, refusing
 from riemtr.cli.files import check_target, save_plot, save_result
+from riemtr.cli.options import OUTPUT, Force, Quiet
 from riemtr.cli.parameters import build_problem, format_parameters, parse_parameters
 from riemtr.cli.summary import summary_line, summary_panel
 from riemtr.errors import NonFiniteCostError, require
@@ -20,7 +21,6 @@ from riemtr.solvers.observers import LiveTable
 _DATA = (".npz", ".json")
 _FIGURES = (".png", ".pdf", ".svg")
 _METHOD = "How to solve it"
-_OUTPUT = "What to keep and show"
 
 
 class SolverName(str, Enum):
@@ -84,7 +84,7 @@ def solve(
         typer.Option(
             metavar="FILE",
             help="Save point, history and certificate: .npz or .json.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     plot: Annotated[
@@ -92,19 +92,11 @@ def solve(
         typer.Option(
             metavar="FILE",
             help="Save the convergence plot: .png, .pdf or .svg.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace files that exist.", rich_help_panel=_OUTPUT),
-    ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="Print only one line, at the end.", rich_help_panel=_OUTPUT
-        ),
-    ] = False,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Solve a problem, watch it converge, and have the result explained.
 

@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 
 from riemtr.cli.console import console, refusing
+from riemtr.cli.options import Quiet
 from riemtr.cli.parameters import parse_value
 from riemtr.cli.recover import INTERRUPTED
 from riemtr.cli.sweep_view import SweepBars, boundary_lines, failures_lines, means_table
@@ -96,9 +97,7 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Resume, and run again what failed.")
     ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only one line, at the end.")
-    ] = False,
+    quiet: Quiet = False,
     map_name: Annotated[
         MapName | None,
         typer.Option(
