@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from riemtr.sweep.table import Table
 _BOUNDARY = "#d7191c"
 _LAW = "#2c7fb8"
 _NOT_THERE = "#dfe7ef"
+_TITLE = 50  # letters of the title that fit above one map
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ def figure(maps: Mapping[str, Map], title: str = "") -> Any:
     bar = drawing.colorbar(mesh, ax=list(axes), shrink=0.85, pad=0.02)
     bar.set_label("share of trials that succeed")
     if title:
-        drawing.suptitle(title)
+        drawing.suptitle(textwrap.fill(title, _TITLE * len(maps)))
     return drawing
 
 

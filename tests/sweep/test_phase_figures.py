@@ -87,3 +87,15 @@ def test_a_map_of_one_setting_can_be_drawn():
     assert single.law is None
     assert np.isnan(single.boundary).all()
     assert len(figure({"k-n": single}).axes) == 2
+
+
+def test_a_long_title_stays_inside_the_figure():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    made = table(SAMPLES, lambda s, seed: s["p"] > 2 * s["n"])
+    drawing = figure({"p-n": success_map(made, "p-n")}, "the title of a map " * 5)
+    canvas = FigureCanvasAgg(drawing)
+    canvas.draw()
+    extent = drawing._suptitle.get_window_extent(canvas.get_renderer())
+    assert extent.x0 >= 0
+    assert extent.x1 <= drawing.bbox.x1
