@@ -93,19 +93,28 @@ def dense_curvature(here: Evaluation) -> Curvature:
     return _checked(here, found, expected=0.0)
 
 
-def proves_positive(
+def is_positive(
     here: Evaluation, matrix: np.ndarray, tolerance: float, accuracy: float = 0.0
-) -> bool:
-    """Whether a Cholesky factorization proves that no eigenvalue is below ``-tolerance``.
+) -> bool | None:
+    """Whether no eigenvalue is below ``-tolerance``, by Cholesky factorizations; None if too close.
 
     The matrix is known to a relative ``accuracy``, or to that of the Hessian if it is coarser.
     """
-    shifted = np.array(matrix, dtype=float)
-    dim = len(shifted)
+    dim = len(matrix)
     if dim == 0:
         return True
-    size = float(np.linalg.norm(shifted))
-    shifted.flat[:: dim + 1] += tolerance - max(accuracy * size, _rounding(here, size, dim))
+    size = float(np.linalg.norm(matrix))
+    if not math.isfinite(size):
+        return None
+    error = max(accuracy * size, _rounding(here, size, dim))
+    if _is_definite(matrix, tolerance - error):
+        return True
+    return None if _is_definite(matrix, tolerance + error) else False
+
+
+def _is_definite(matrix: np.ndarray, shift: float) -> bool:
+    shifted = np.array(matrix, dtype=float)
+    shifted.flat[:: len(shifted) + 1] += shift
     return dpotrf(shifted, overwrite_a=True)[1] == 0
 
 

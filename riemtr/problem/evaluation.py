@@ -23,8 +23,8 @@ from riemtr.problem.counts import Counts
 from riemtr.problem.curvature import (
     Curvature,
     dense_curvature,
+    is_positive,
     lanczos_curvature,
-    proves_positive,
 )
 from riemtr.problem.layout import flatten, machine_precision
 from riemtr.problem.lazy import lazy
@@ -310,25 +310,41 @@ class Evaluation:
         Dense where the matrix is cheap or known, else by Lanczos, which stops as soon as the
         comparison is decided.
         """
-        known = self.known_curvature
+        known = self._curvature
         if known is not None and known.decides(tolerance):
             return known
         if self.offers_matrix or self.has_matrix:
             found = dense_curvature(self)
         else:
             found = lanczos_curvature(self, tolerance)
-        self.known_curvature = found
+        self._curvature = found
         return found
 
-    known_curvature: Curvature | None = None
+    _curvature: Curvature | None = None
+    _is_negative = False
 
-    def is_positive_to(self, tolerance: float) -> bool:
-        """Whether no Hessian eigenvalue is below ``-tolerance``, proven the cheapest way.
+    @property
+    def known_curvature(self) -> Curvature | None:
+        """The curvature, where it was asked for or is known to be negative."""
+        if self._curvature is None and self._is_negative:
+            self._curvature = dense_curvature(self)
+        return self._curvature
 
-        A Cholesky factorization decides it at a fraction of the price of an eigenvalue.
+    def is_positive_to(self, tolerance: float) -> bool | None:
+        """Whether no Hessian eigenvalue is below ``-tolerance``, decided the cheapest way.
+
+        Cholesky factorizations decide it at a fraction of the price of an eigenvalue, and the
+        matrix for steps is mostly accurate enough. None where rounding leaves it open.
         """
-        if self.known_curvature is None and (self.offers_matrix or self.has_matrix):
-            if self._is_rough and proves_positive(self, self._rough_matrix, tolerance, _ROUGH):
-                return True
-            return proves_positive(self, self._matrix, tolerance)
-        return self.curvature(tolerance).lower_bound >= -tolerance
+        decided = None
+        if self._curvature is None and (self.offers_matrix or self.has_matrix):
+            if self._is_rough:
+                decided = is_positive(self, self._rough_matrix, tolerance, _ROUGH)
+            if decided is None:
+                decided = is_positive(self, self._matrix, tolerance)
+            self._is_negative = decided is False
+        if decided is None:
+            curvature = self.curvature(tolerance)
+            if curvature.decides(tolerance):
+                decided = curvature.lower_bound >= -tolerance
+        return decided

@@ -34,6 +34,7 @@ _STAGE_TOLERANCE = 1e-2
 # Single precision on the way: up to how many entries a copy of the data is worth its memory, and
 # the gradient, as a share of the data's scale, to which its digits suffice.
 _NARROW_ENTRIES = 10**7
+_TRANSPOSED_COLUMNS = 128
 _NARROW_TOLERANCE = 3e-3
 
 
@@ -84,23 +85,25 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
-        data = self._narrow_data()
+        data = self.data if self.narrow is None else self.narrow
         for mu, tolerance in smoothings(self.mu, self.scale):
             yield DictionaryCost(data, mu), tolerance
-        if data is not self.data:
+        if self.narrow is not None:
             yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * self.scale
 
-    def _narrow_data(self) -> np.ndarray:
-        """Return the data in single precision where that serves, else the data themselves."""
+    @lazy
+    def narrow(self) -> np.ndarray | None:
+        """The data in single precision, samples contiguous; None where that does not serve."""
         small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
         in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
-        return self.data.astype(np.float32) if small and in_range else self.data
+        return _transposed(self.data).T if small and in_range else None
 
 
 class DictionaryPoint:
     """The log-cosh cost at one point: one product with Y and one exponential for everything."""
 
     def __init__(self, owner: DictionaryCost, point: np.ndarray):
+        self._owner = owner
         self._data = owner.data
         self._mu = owner.mu
         self._samples = owner.data.shape[1]
@@ -153,21 +156,37 @@ class DictionaryPoint:
         return rough if in_range else self.hessian_matrix()
 
     def _weighted_gram(self, dtype: np.dtype) -> np.ndarray:
-        n, p = self._data.shape
-        roots = np.sqrt(self._weights)
-        active = self._decay > np.finfo(self._decay.dtype).eps
-        gather = np.count_nonzero(active) < _WORTH_GATHERING * p
+        narrow = self._owner.narrow if dtype == np.float32 else None
+        data = self._data if narrow is None else narrow
+        samples = data.T if data.flags.f_contiguous else None
+        n, p = data.shape
+        roots = np.sqrt(self._weights).astype(dtype, copy=False)
+        active = np.flatnonzero(self._decay > np.finfo(self._decay.dtype).eps)
+        gather = len(active) < _WORTH_GATHERING * p
+        count = len(active) if gather else p
         block = max(_BLOCK_ENTRIES // max(n, 1), 1)
         total = np.zeros((n, n), dtype=dtype)
-        for first in range(0, p, block):
-            here = slice(first, min(first + block, p))
-            columns, weights = self._data[:, here], roots[here]
-            if gather:
-                chosen = np.flatnonzero(active[here])
-                columns, weights = np.take(columns, chosen, axis=1), weights[chosen]
-            scaled = np.multiply(columns, weights, dtype=dtype, casting="same_kind")
-            total += scaled @ scaled.T
+        for first in range(0, count, block):
+            here = slice(first, min(first + block, count))
+            chosen = active[here] if gather else here
+            if samples is not None:
+                scaled = samples[chosen] * roots[chosen, None]
+                total += scaled.T @ scaled
+            else:
+                columns = np.take(data, chosen, axis=1) if gather else data[:, chosen]
+                scaled = np.multiply(columns, roots[chosen], dtype=dtype, casting="same_kind")
+                total += scaled @ scaled.T
         return total
+
+
+def _transposed(data: np.ndarray) -> np.ndarray:
+    """Return the transpose in single precision, by blocks that stay in the cache."""
+    n, p = data.shape
+    out = np.empty((p, n), dtype=np.float32)
+    for first in range(0, p, _TRANSPOSED_COLUMNS):
+        columns = slice(first, first + _TRANSPOSED_COLUMNS)
+        out[columns] = data[:, columns].astype(np.float32).T
+    return out
 
 
 def smoothings(mu: float, scale: float) -> Iterator[tuple[float, float]]:

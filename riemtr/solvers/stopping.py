@@ -74,13 +74,10 @@ class SecondOrder(StoppingCriterion):
         """Return convergence, or that the curvature cannot be decided."""
         if not iteration.gradient_norm <= self.tolerance:
             return None
-        if iteration.here.is_positive_to(self.curvature_tolerance):
-            return Reason(Status.CONVERGED)
+        positive = iteration.here.is_positive_to(self.curvature_tolerance)
+        if positive is not None:
+            return Reason(Status.CONVERGED) if positive else None
         curvature = iteration.here.curvature(self.curvature_tolerance)
-        if curvature.lower_bound >= -self.curvature_tolerance:
-            return Reason(Status.CONVERGED)
-        if curvature.decides(self.curvature_tolerance):
-            return None
         return Reason(
             Status.UNRESOLVED,
             f"smallest eigenvalue {curvature.min_eigenvalue:.1e}, known to "

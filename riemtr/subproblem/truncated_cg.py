@@ -120,14 +120,14 @@ def conjugate_gradients(
     vector, image, on_boundary, ended
         The step and its image under the Hessian, whether it was cut, and why it ended.
     """
-    inner = here.inner
-    vector = image = here.manifold.zero_vector(here.point)
-    residual = here.gradient
+    inner, gradient = here.inner, here.gradient
+    vector = here.manifold.zero_vector(here.point)
+    residual = gradient  # of the Newton equation: gradient + image of vector
     corrected = precondition(residual)
     direction = -corrected
     squared = inner(residual, corrected)
     if squared <= 0.0:
-        return vector, image, False, Ended.INTERIOR
+        return vector, vector, False, Ended.INTERIOR
     length = overlap = 0.0  # |vector|^2 and <vector, direction>
     room = radius * radius
     for count in range(limit):
@@ -140,21 +140,21 @@ def conjugate_gradients(
         if not math.isfinite(alpha) or length + alpha * (2.0 * overlap + alpha * size) >= room:
             tau = _to_boundary(room - length, overlap, size)
             ended = Ended.BOUNDARY if curvature > 0.0 else Ended.NEGATIVE_CURVATURE
-            return vector + tau * direction, image + tau * product, True, ended
+            image = (residual - gradient) + tau * product
+            return vector + tau * direction, image, True, ended
         vector = vector + alpha * direction
-        image = image + alpha * product
         residual = residual + alpha * product
         if math.sqrt(inner(residual, residual)) <= target:
-            return vector, image, False, Ended.INTERIOR
+            return vector, residual - gradient, False, Ended.INTERIOR
         corrected = precondition(residual)
         before, squared = squared, inner(residual, corrected)
         if squared <= 0.0:
-            return vector, image, False, Ended.INTERIOR
+            return vector, residual - gradient, False, Ended.INTERIOR
         # Rounding must not pile up outside the tangent space, where the model means nothing.
         direction = here.tangent((squared / before) * direction - corrected)
         length = inner(vector, vector)
         overlap = inner(vector, direction)
-    return vector, image, False, Ended.PRODUCT_LIMIT
+    return vector, residual - gradient, False, Ended.PRODUCT_LIMIT
 
 
 def _to_boundary(room: float, overlap: float, size: float) -> float:
