@@ -1,16 +1,19 @@
 r"""The smallest eigenvalue of the Hessian, with a direction and an error bound.
 
-Matrix-free by Lanczos with full reorthogonalisation from a random start. After k steps on a space
-of dimension d, the smallest Ritz value :math:`\theta` overestimates :math:`\lambda_{\min}`, and
+Matrix-free by Lanczos with full reorthogonalisation from a random start. The smallest Ritz value
+:math:`\theta` overestimates :math:`\lambda_{\min}`. By how much at most follows from what k steps
+know of the spectrum, which is the first 2k moments of the start's spectral measure: any measure
+with these moments has at a point x a mass of at most :math:`1/\sum_{j \le k} p_j(x)^2`, the
+Christoffel function, with :math:`p_j` the orthonormal polynomials of the Lanczos recurrence
 
-* with probability at least :math:`1 - \delta` by at most
-  :math:`(\theta_{\max} - \theta)\,\bigl(\ln(1.648\sqrt d/\delta)/(2k-1)\bigr)^2`
-  (Kuczyński and Woźniakowski, SIAM J. Matrix Anal. Appl. 13(4), 1992, theorem 4.2);
-* by at most the residual of the Ritz pair over the overlap of the smallest eigenvector with the
-  random start, which is at least :math:`\delta\sqrt{\pi/(2d)}` with probability
-  :math:`1 - \delta`: a small residual alone would prove nothing about *smaller* eigenvalues that
-  the start barely touches;
-* after d steps, by rounding only.
+.. math:: \beta_j p_j(x) = (x - \alpha_j)\,p_{j-1}(x) - \beta_{j-1} p_{j-2}(x), \qquad p_0 = 1.
+
+(For :math:`K(t) = \sum_j p_j(x) p_j(t)`, the mass times :math:`K(x)^2` is at most
+:math:`\int K^2 = K(x)`.) An eigenvector's mass is its squared overlap with the random start, on a
+space of dimension d at least :math:`\delta^2\pi/(2d)` with probability :math:`1 - \delta`. Left of
+:math:`\theta` the function falls with x, so that once it is below that at x there is no eigenvalue
+at x or left of it, whatever the spectrum; and the signs of :math:`p_j(x)` tell whether a Ritz
+value is. After d steps only rounding is left.
 
 One more product measures the residual of the result itself. What it exceeds the expected by (a
 Hessian by differences that are too coarse, or one that is not symmetric) widens the bounds.
@@ -19,6 +22,7 @@ Hessian by differences that are too coarse, or one that is not symmetric) widens
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +35,10 @@ from riemtr.manifolds import as_real, has_euclidean_metric, random_tangent
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation
 
-# Chance that the probabilistic bound fails, for the worst of all spectra.
+# Chance that the error bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
+# Bisections of the error bound: it is as good as known to a per cent.
+_BISECTIONS = 7
 # Residual of a direction of negative curvature, relative to it, that is good enough to follow.
 _WITNESS = 0.02
 _MAX_STEPS = 2000
@@ -126,6 +132,7 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
     basis = (_ArrayKrylov if has_euclidean_metric(here.manifold, here.point) else _Krylov)(here)
     diagonal: list[float] = []
     offdiagonal: list[float] = []
+    threshold = _Exclusion(-tolerance, dim)
     steps = min(dim, _MAX_STEPS)
     vector = random_tangent(here.manifold, here.point, np.random.default_rng(_SEED))
     vector = vector / here.norm(vector)
@@ -134,57 +141,110 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
         image = here.hessian(vector)
         diagonal.append(here.inner(vector, image))
         remainder, residual = basis.orthogonalize(image)
-        spread = _spread(diagonal, offdiagonal)
-        negligible = max(1e-13, _accuracy(here)) * max(spread, abs(diagonal[-1]))
-        exhausted = step == dim or residual <= negligible
-        last = exhausted or step == steps
-        # Looking at the Ritz values costs O(step^2): do so at a growing distance.
         if not math.isfinite(diagonal[-1] + residual):
             return Curvature(math.nan, math.nan, math.inf, None)
-        if last or step % max(1, step // 8) == 0:
-            found, settled = _ritz(here, diagonal, offdiagonal, residual, exhausted, tolerance)
+        spread = max(diagonal) - min(diagonal) + 2.0 * max(offdiagonal, default=0.0)
+        negligible = max(1e-13, _accuracy(here)) * max(spread, abs(diagonal[-1]))
+        exhausted = step == dim or residual <= negligible
+        offdiagonal.append(0.0 if exhausted else residual)
+        threshold.extend(diagonal[-1], offdiagonal[-1])
+        last = exhausted or step == steps
+        # Where it is negative, a direction is needed. Looking at the Ritz vectors costs O(step^2):
+        # do so at a growing distance.
+        look = step % max(1, step // 8) == 0 if threshold.crossed else threshold.excluded
+        if last or look:
+            found, settled = _ritz(here, diagonal, offdiagonal, tolerance)
             if last or settled:
                 expected = residual * abs(float(found.direction[-1]))
                 found = replace(found, direction=basis.combine(found.direction))
                 return _checked(here, found, expected)
-        offdiagonal.append(residual)
         vector = remainder / residual
     raise AssertionError("the last step returns")
 
 
-def _spread(diagonal: list[float], offdiagonal: list[float]) -> float:
-    return max(diagonal) - min(diagonal) + 2.0 * max(offdiagonal, default=0.0)
+class _Exclusion:
+    """What the Lanczos recurrence tells of eigenvalues at x or beyond, as seen from the others.
+
+    Attributes
+    ----------
+    excluded : bool
+        Whether there are none, but for the failure probability.
+    crossed : bool
+        Whether a Ritz value is at x or left of it.
+    """
+
+    def __init__(self, x: float, dim: int):
+        self.x = x
+        self.excluded = self.crossed = False
+        self._enough = 2.0 * dim / math.pi / FAILURE_PROBABILITY**2
+        self._before, self._value, self._offdiagonal = 0.0, 1.0, 0.0
+        self._total = 1.0
+
+    def extend(self, diagonal: float, offdiagonal: float) -> None:
+        """Take one more step into account; an off-diagonal of zero ends the recurrence."""
+        new = (self.x - diagonal) * self._value - self._offdiagonal * self._before
+        self.crossed = self.crossed or new * self._value >= 0.0
+        if offdiagonal == 0.0:
+            self.excluded = True
+            return
+        self._before, self._value = self._value, new / offdiagonal
+        self._offdiagonal = offdiagonal
+        self._total += self._value * self._value
+        self.excluded = self.excluded or self._total >= self._enough
+
+
+def _is_excluded(x: float, diagonal: list[float], offdiagonal: list[float], dim: int) -> bool:
+    """Whether no eigenvalue is at x or beyond, where x is outside of all Ritz values."""
+    exclusion = _Exclusion(x, dim)
+    for pair in zip(diagonal, offdiagonal, strict=True):
+        exclusion.extend(*pair)
+        if exclusion.excluded:
+            return True
+    return False
 
 
 def _ritz(
-    here: Evaluation,
-    diagonal: list[float],
-    offdiagonal: list[float],
-    residual: float,
-    exhausted: bool,
-    tolerance: float,
+    here: Evaluation, diagonal: list[float], offdiagonal: list[float], tolerance: float
 ) -> tuple[Curvature, bool]:
     """Extreme Ritz values, and whether they settle what there is to know.
 
     The direction is still in coordinates of the Krylov basis.
     """
-    values, vectors = _eigenpairs(np.array(diagonal), np.array(offdiagonal))
+    values, vectors = _eigenpairs(np.array(diagonal), np.array(offdiagonal[:-1]))
     smallest, largest = float(values[0]), float(values[-1])
     rounding = _rounding(here, max(abs(smallest), abs(largest)), len(values))
-    bottom, top = residual * np.abs(vectors[-1, [0, -1]])
-    probable = rounding
-    overlap = math.sqrt(2.0 * here.manifold.dim / math.pi) / FAILURE_PROBABILITY
-    if not exhausted:
-        probable += _probable_error(largest - smallest, len(values), here.manifold.dim)
-    bound = min(probable, overlap * float(bottom) + rounding)
+
+    def excluded(x: float) -> bool:
+        return _is_excluded(x, diagonal, offdiagonal, here.manifold.dim)
+
+    bound = rounding + _error(smallest, smallest + tolerance - rounding, excluded)
     found = Curvature(smallest, largest, bound, vectors[:, 0])
     if smallest < -tolerance:
         # A witness good enough to follow, and a saddle told from a maximizer.
-        witness = bottom <= _WITNESS * -smallest
-        above = min(probable, overlap * float(top) + rounding)
-        told = largest > tolerance or above + largest <= tolerance
-        return found, bool(witness and told)
+        witness = offdiagonal[-1] * abs(float(vectors[-1, 0])) <= _WITNESS * -smallest
+        told = largest > tolerance or excluded(tolerance - rounding)
+        return found, witness and told
     return found, found.decides(tolerance)
+
+
+def _error(smallest: float, wanted: float, excluded: Callable[[float], bool]) -> float:
+    """Bound how far the smallest eigenvalue is below the smallest Ritz value.
+
+    Begins where it is ``wanted`` to be, if that is possible: the bound is then no larger.
+    """
+    tiny = 1e-16 * abs(smallest)
+    if excluded(smallest - tiny):
+        return 0.0
+    far = wanted if wanted > tiny else max(abs(smallest), 1e-300)
+    near = 0.0
+    while not excluded(smallest - far):
+        near, far = far, 4.0 * far
+        if not math.isfinite(far):
+            return math.inf
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (near + far)
+        near, far = (near, middle) if excluded(smallest - middle) else (middle, far)
+    return far
 
 
 def _eigenpairs(diagonal: np.ndarray, offdiagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,14 +264,6 @@ def _checked(here: Evaluation, found: Curvature, expected: float) -> Curvature:
     if doubt <= 1e3 * _accuracy(here) * size:
         return found
     return replace(found, error_bound=found.error_bound + doubt, doubt=doubt)
-
-
-def _probable_error(spread: float, steps: int, dim: int) -> float:
-    # The theorem has the true spread of the spectrum; the Ritz values' own is short of it by the
-    # same relative error at either end.
-    root = math.log(1.648 * math.sqrt(dim) / FAILURE_PROBABILITY) / (2 * steps - 1)
-    relative = root**2
-    return spread * relative / (1.0 - 2.0 * relative) if relative < 0.25 else math.inf
 
 
 def _rounding(here: Evaluation, size: float, terms: int) -> float:

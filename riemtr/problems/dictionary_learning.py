@@ -168,7 +168,7 @@ class DictionaryPoint:
         total = np.zeros((n, n), dtype=dtype)
         for first in range(0, count, block):
             here = slice(first, min(first + block, count))
-            chosen = active[here] if gather else here
+            chosen: Any = active[here] if gather else here
             if samples is not None:
                 scaled = samples[chosen] * roots[chosen, None]
                 total += scaled.T @ scaled

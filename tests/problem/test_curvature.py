@@ -246,3 +246,51 @@ def test_tridiagonal_eigenpairs_are_those_of_the_full_matrix(size):
     values, vectors = module._eigenpairs(diagonal.copy(), offdiagonal.copy())
     np.testing.assert_allclose(values, np.linalg.eigvalsh(full), atol=1e-12)
     np.testing.assert_allclose(full @ vectors, vectors * values, atol=1e-12)
+
+
+def test_the_bound_fails_no_more_often_than_it_says(monkeypatch):
+    # One eigenvalue below the threshold, which a start that barely touches it does not show.
+    rng = np.random.default_rng(6)
+    here, values = quadratic("euclidean", np.append(rng.uniform(0.5, 5.0, 99), -0.01), rng)
+    monkeypatch.setattr(module, "FAILURE_PROBABILITY", 0.2)
+    wrong = 0
+    for seed in range(300):
+        monkeypatch.setattr(module, "_SEED", seed)
+        found = lanczos_curvature(here.problem.at(here.point), 1e-6)
+        wrong += found.lower_bound > values[0] + 1e-12
+    expected, deviation = 0.2 * 300, math.sqrt(0.2 * 0.8 * 300)
+    assert 0 < wrong <= expected + 3 * deviation
+
+
+def test_no_measure_with_the_same_moments_has_more_mass():
+    # Lanczos on a diagonal matrix, its start's squared entries the masses of the eigenvalues.
+    rng = np.random.default_rng(7)
+    values = np.sort(rng.uniform(-1.0, 1.0, 12))
+    start = rng.standard_normal(12)
+    basis = [start / np.linalg.norm(start)]
+    watched = [module._Exclusion(value, 12) for value in values]
+    for step in range(1, 11):
+        image = values * basis[-1]
+        diagonal = float(image @ basis[-1])
+        for _ in range(2):
+            image = image - np.array(basis).T @ (np.array(basis) @ image)
+        offdiagonal = float(np.linalg.norm(image))
+        basis.append(image / offdiagonal)
+        rows = np.array(basis)[:step]
+        ritz = np.linalg.eigvalsh(rows @ (values * rows).T)
+        for value, mass, exclusion in zip(values, basis[0] ** 2, watched, strict=True):
+            exclusion.extend(diagonal, offdiagonal)
+            assert mass <= (1.0 + 1e-9) / exclusion._total
+            assert exclusion.crossed == (ritz[0] <= value)
+
+
+def test_needs_fewer_products_than_the_bound_for_the_worst_spectrum():
+    # Kuczynski and Wozniakowski (1992), theorem 4.2, which has only the number of steps.
+    rng = np.random.default_rng(8)
+    spectrum = np.append(rng.uniform(0.2, 1.0, 490), rng.uniform(4.0, 5.0, 10))
+    here, values = quadratic("euclidean", spectrum, rng)
+    found = lanczos_curvature(here, 1e-6)
+    root = math.log(1.648 * math.sqrt(500) / module.FAILURE_PROBABILITY)
+    worst = 0.5 * (1.0 + root / math.sqrt(values[0] / (values[-1] - values[0])))
+    assert found.lower_bound >= -1e-6
+    assert here.counts.hessian_products < 0.7 * worst
