@@ -210,8 +210,10 @@ class Evaluation:
 
     @lazy
     def precision(self) -> float:
-        """Machine epsilon of the point's floating-point type."""
-        return machine_precision(self.point)
+        """Machine epsilon of the coarser of the point's floating-point type and the cost's."""
+        precision = machine_precision(self.point)
+        dtype = getattr(self.problem.cost, "dtype", None)
+        return precision if dtype is None else max(precision, float(np.finfo(dtype).eps))
 
     @lazy
     def conversion_size(self) -> float:

@@ -35,7 +35,7 @@ _STAGE_TOLERANCE = 1e-2
 # the gradient, as a share of the data's scale, to which its digits suffice.
 _NARROW_ENTRIES = 10**7
 _TRANSPOSED_COLUMNS = 128
-_NARROW_TOLERANCE = 3e-3
+_NARROW_TOLERANCE = 1e-4
 
 
 class DictionaryCost:
@@ -145,7 +145,8 @@ class DictionaryPoint:
     def hessian_matrix(self) -> np.ndarray:
         """Euclidean Hessian matrix, eq. (fq_hess), from the columns whose weight is not negligible.
 
-        Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0.
+        Where \\|z\\| is beyond some 18 mu (8 in single precision) the weight is below rounding beside
+        that of z = 0.
         """
         return self._weighted_gram(self._data.dtype)
 
@@ -161,7 +162,7 @@ class DictionaryPoint:
         samples = data.T if data.flags.f_contiguous else None
         n, p = data.shape
         roots = np.sqrt(self._weights).astype(dtype, copy=False)
-        active = np.flatnonzero(self._decay > np.finfo(self._decay.dtype).eps)
+        active = np.flatnonzero(self._decay > np.finfo(dtype).eps)
         gather = len(active) < _WORTH_GATHERING * p
         count = len(active) if gather else p
         block = max(_BLOCK_ENTRIES // max(n, 1), 1)

@@ -9,6 +9,9 @@ from typing import Protocol
 from riemtr.problem import Evaluation
 from riemtr.subproblem import Step
 
+# Share of the cost beyond which a decrease is never taken for rounding.
+_LARGEST_SHIFT = 1e-6
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -56,7 +59,8 @@ class RatioTest:
     threshold : float
         The fraction.
     regularization : float
-        The multiple.
+        The multiple; less in single precision, where so many roundings would be a decrease worth
+        having.
     """
 
     threshold: float = 0.05
@@ -73,7 +77,8 @@ class RatioTest:
         if not math.isfinite(there.cost):
             return Verdict(-math.inf, False)
         actual = here.cost - there.cost
-        ratio = _ratio(actual, step.predicted_decrease, self.regularization * noise)
+        multiple = min(self.regularization, _LARGEST_SHIFT / here.precision)
+        ratio = _ratio(actual, step.predicted_decrease, multiple * noise)
         return Verdict(ratio, ratio >= self.threshold)
 
 

@@ -60,7 +60,7 @@ class HybridSubproblem:
         if not isinstance(memory, _Memory):
             memory = _Memory(here, self.cg.target(here))
         elif memory.here.problem is not here.problem:  # the next stage of a continuation
-            memory = _Memory(here, self.cg.target(here), dense=memory.dense)
+            memory = _Memory(here, self.cg.target(here), memory.dense, memory.factor)
         elif memory.here is not here:
             target = self.cg.target(here, memory.here)
             memory = _Memory(here, target, memory.dense, memory.factor)
