@@ -41,6 +41,8 @@ WarmUp = Callable[[Problem], Iterable[tuple[Problem, float]]]
 
 # Iterations without a lower cost or a clearly smaller gradient before a run is called off.
 _PATIENCE = 50
+# Roundings that a cost may be off by.
+_ROUNDINGS = 10
 _OUT_OF_BUDGET = (Status.MAX_ITERATIONS, Status.MAX_SECONDS, Status.STOPPED)
 
 
@@ -330,6 +332,7 @@ class _Run:
 
 def _is_better(here: Evaluation, best: Evaluation, noise: float) -> bool:
     """Whether the cost is lower, or the same to rounding and the gradient smaller."""
+    noise *= _ROUNDINGS
     if here.cost < best.cost - noise or not math.isfinite(best.cost):
         return True
     return here.cost <= best.cost + noise and here.gradient_norm <= best.gradient_norm

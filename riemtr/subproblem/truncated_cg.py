@@ -137,23 +137,25 @@ def conjugate_gradients(
         curvature = inner(direction, product)
         alpha = squared / curvature if curvature > 0.0 else math.inf
         size = inner(direction, direction)
-        if not math.isfinite(alpha) or length + alpha * (2.0 * overlap + alpha * size) >= room:
+        longer = length + alpha * (2.0 * overlap + alpha * size)
+        if not longer < room:
             tau = _to_boundary(room - length, overlap, size)
             ended = Ended.BOUNDARY if curvature > 0.0 else Ended.NEGATIVE_CURVATURE
             image = (residual - gradient) + tau * product
             return vector + tau * direction, image, True, ended
         vector = vector + alpha * direction
         residual = residual + alpha * product
-        if math.sqrt(inner(residual, residual)) <= target:
+        remaining = inner(residual, residual)
+        if math.sqrt(remaining) <= target:
             return vector, residual - gradient, False, Ended.INTERIOR
         corrected = precondition(residual)
-        before, squared = squared, inner(residual, corrected)
+        before = squared
+        squared = remaining if corrected is residual else inner(residual, corrected)
         if squared <= 0.0:
             return vector, residual - gradient, False, Ended.INTERIOR
         # Rounding must not pile up outside the tangent space, where the model means nothing.
         direction = here.tangent((squared / before) * direction - corrected)
-        length = inner(vector, vector)
-        overlap = inner(vector, direction)
+        length, overlap = longer, inner(vector, direction)
     return vector, residual - gradient, False, Ended.PRODUCT_LIMIT
 
 
