@@ -145,8 +145,8 @@ class DictionaryPoint:
     def hessian_matrix(self) -> np.ndarray:
         """Euclidean Hessian matrix, eq. (fq_hess), from the columns whose weight is not negligible.
 
-        Where \\|z\\| is beyond some 18 mu (8 in single precision) the weight is below rounding beside
-        that of z = 0.
+        Where \\|z\\| is beyond some 18 mu (8 in single precision) the weight is below rounding,
+        beside that of z = 0.
         """
         return self._weighted_gram(self._data.dtype)
 

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from riemtr.recovery.reconstruction import NormalForm
-from riemtr.recovery.rounding import Rounding, round_direction
+from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
 
 _BLOCK_ENTRIES = 2**18  # 2 MB of float64: a block and what is computed from it stay in cache
@@ -97,6 +97,7 @@ class Deflation(Coordinates):
     def __init__(self, data: np.ndarray, owned: bool = False):
         super().__init__(data.shape[0])
         self.data = data
+        self._rounder: Rounder | None = None  # of the data as they are
         self._owned = owned and data.flags.writeable and data.flags.c_contiguous
 
     @property
@@ -124,7 +125,9 @@ class Deflation(Coordinates):
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data; in the original coordinates, without dual."""
-        turned = round_direction(self.data, self.rotation.T @ direction)
+        if self._rounder is None:
+            self._rounder = Rounder(self.data)
+        turned = self._rounder.round(self.rotation.T @ direction)
         return replace(
             turned,
             direction=self.rotation @ turned.direction,
@@ -161,6 +164,8 @@ class Deflation(Coordinates):
         overwrite(turn.T, self.data)
 
     def _own(self) -> None:
+        """Make the data ready to be changed."""
+        self._rounder = None
         if not self._owned:
             self.data = np.array(self.data, order="C")
             self._owned = True

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
 _BLOCK_ENTRIES = 2**18  # 2 MB of float64: the temporaries stay in cache, whatever the data's size
 _WORTH_GATHERING = 0.65  # share of nonzero weights below which the others are left out
+_SAMPLE = 64  # columns per row that a guess is made from
+_SAMPLE_ROWS = 128
 _WELL_CONDITIONED = 1e-10  # reciprocal condition of C C' above which C serves as it is
 
 
@@ -28,12 +31,15 @@ class Columns:
         None stands for the identity, and for a matrix small enough to be replaced.
     noise : float
         Singular values of C up to this are rounding.
+    whole : Columns, optional
+        The same scale * M without a basis, which keeps what does not depend on one.
     """
 
     matrix: np.ndarray
     scale: float = 1.0
     basis: np.ndarray | None = None
     noise: float = 0.0
+    whole: Columns | None = None
 
     @property
     def rows(self) -> int:
@@ -93,6 +99,8 @@ class Columns:
     @cached_property
     def lengths(self) -> np.ndarray:
         """The Euclidean lengths of the columns of scale * M."""
+        if self.whole is not None:
+            return self.whole.lengths
         out = np.empty(self.count)
         for part, block in self._blocks():
             block = self.scale * block
@@ -102,11 +110,35 @@ class Columns:
     @cached_property
     def row_lengths(self) -> np.ndarray:
         """The Euclidean lengths of the rows of scale * M."""
+        if self.whole is not None:
+            return self.whole.row_lengths
         out = np.zeros(self.matrix.shape[0])
         for _, block in self._blocks():
             block = self.scale * block
             out += np.einsum("ij,ij->i", block, block)
         return np.sqrt(out, out=out)
+
+    @cached_property
+    def narrow_sample(self) -> np.ndarray:
+        """The :meth:`sample` in single precision."""
+        return self.sample(np.float32) if self.whole is None else self.whole.narrow_sample
+
+    def sample(self, dtype: Any) -> np.ndarray:
+        """Return columns of scale * M in equal distances, as rows: enough for a guess."""
+        n, m = self.matrix.shape
+        step = self.sample_step
+        out = np.empty((len(range(0, m, step)), n), dtype=dtype)
+        for first in range(0, len(out), _SAMPLE_ROWS):  # small blocks: a transpose in the cache
+            last = min(first + _SAMPLE_ROWS, len(out))
+            block = self.matrix[:, first * step : (last - 1) * step + 1 : step]
+            out[first:last] = (self.scale * block).astype(dtype).T
+        return out
+
+    @property
+    def sample_step(self) -> int:
+        """The distance between columns of the sample."""
+        n, m = self.matrix.shape
+        return max(m // (_SAMPLE * n), 1)
 
     @property
     def longest_row(self) -> float:

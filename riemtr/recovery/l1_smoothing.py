@@ -13,7 +13,6 @@ from scipy.linalg import lapack
 from riemtr.recovery.l1_columns import Columns
 
 _LEVELS = (0.8, 0.5, 0.3, 0.15, 0.08, 0.04)  # s over the mean residual, one Newton step each
-_SAMPLE = 64  # columns per unknown that suffice for a guess
 _SUFFICIENT = 1e-4  # share of the predicted decrease that accepts a step
 _HALVINGS = 6
 
@@ -28,23 +27,22 @@ def smoothed_guess(columns: Columns, offset: np.ndarray) -> np.ndarray:
     offset : ndarray, shape (m,)
         b.
     """
-    step = max(columns.count // (_SAMPLE * (columns.rows + 1)), 1)
-    part = offset[::step]
+    part = offset[:: columns.sample_step]
     unit = float(np.abs(part).mean())
     if unit == 0.0:
         return np.zeros(columns.rows)
     basis = np.eye(columns.rows) if columns.basis is None else columns.basis
-    some = columns.scale * columns.matrix[:, ::step]
     # Single precision is enough for a guess, and twice as fast, unless C is badly conditioned.
     for dtype in (np.float32, np.float64):
-        x = _descend(some.astype(dtype), basis.astype(dtype), (part / unit).astype(dtype))
+        sample = columns.narrow_sample if dtype is np.float32 else columns.sample(dtype)
+        x = _descend(sample, basis.astype(dtype), (part / unit).astype(dtype))
         if x is not None:
             return unit * x.astype(np.float64)
     return np.zeros(columns.rows)
 
 
 def _descend(sample: np.ndarray, basis: np.ndarray, residual: np.ndarray) -> np.ndarray | None:
-    """Return the x that the levels lead to with C = basis' sample, None where they lead nowhere."""
+    """Return the x that the levels lead to with C' = sample basis, None where they lead nowhere."""
     first, x = residual, np.zeros(basis.shape[1], dtype=sample.dtype)
     for level in _LEVELS:
         moved = _newton(sample, basis, residual, level)
@@ -58,14 +56,14 @@ def _newton(
     sample: np.ndarray, basis: np.ndarray, residual: np.ndarray, s: float
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return one step of Newton's method with backtracking, and the residual after it."""
-    gradient = basis.T @ (sample @ np.clip(residual / s, -1.0, 1.0))
-    small = np.take(sample, np.flatnonzero(np.abs(residual) < s), axis=1)
+    gradient = (np.clip(residual / s, -1.0, 1.0) @ sample) @ basis
+    small = sample[np.flatnonzero(np.abs(residual) < s)]
     factorize, solve = lapack.get_lapack_funcs(("potrf", "potrs"), (sample,))
-    factor, failed = factorize(basis.T @ (small @ small.T) @ basis)
+    factor, failed = factorize(basis.T @ (small.T @ small) @ basis)
     if failed:  # too few small residuals to determine a step
         return None
     dx = -s * solve(factor, gradient)[0]
-    change = (basis @ dx) @ sample
+    change = sample @ (basis @ dx)
     here, decrease = _huber(residual, s), -float(gradient @ dx)
     for halving in range(_HALVINGS):
         share = 0.5**halving

@@ -29,6 +29,7 @@ from riemtr.data.alignment import empty_aligned
 from riemtr.data.checks import real
 from riemtr.data.matrices import largest_entry
 from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
+from riemtr.recovery.reconstruction import column_signs
 
 BLOCK_ENTRIES = 2**20
 """Entries of Y handled at once: 8 MB, enough for full speed of the matrix products."""
@@ -187,7 +188,8 @@ def _decompose(Y: Matrix) -> _Whitening:
             break
         Z, root = _apply(turn, Z, Y, unit), left * values
         turn = np.eye(kept)
-    return _Whitening(left, values, turn, Z, unit)
+    signs = column_signs(left)  # or rounding would choose them
+    return _Whitening(left * signs, values, signs[:, None] * turn, Z, unit)
 
 
 def _finish(Y: Matrix, found: _Whitening, r: int, scale: float) -> Preconditioned:

@@ -27,8 +27,8 @@ def normal_form(
     W^+ (Q')^-1, since Y = W^+ (W Y). That form squares no condition number.
 
     Order, signs and scales, which the data leave open, are chosen thus: the atoms, columns of A,
-    have unit length; the entry of largest magnitude of each is positive; rows of X come in the
-    order of decreasing length, the atoms that explain most of Y first.
+    have unit length and :func:`column_signs`; rows of X come in the order of decreasing length,
+    the atoms that explain most of Y first.
 
     Parameters
     ----------
@@ -42,8 +42,7 @@ def normal_form(
     dictionary = inverse.astype(np.float64) @ np.linalg.inv(directions.T)
     exponent = np.frexp(np.abs(dictionary).max())[1]  # or squares over- or underflow
     lengths = np.ldexp(np.linalg.norm(np.ldexp(dictionary, -exponent), axis=0), exponent)
-    largest = np.argmax(np.abs(dictionary), axis=0)
-    signs = np.where(dictionary[largest, np.arange(dictionary.shape[1])] < 0, -1.0, 1.0)
+    signs = column_signs(dictionary)
     row_lengths = np.sqrt(np.einsum("ij,ij->j", directions, gram @ directions))
     order = np.argsort(-lengths * row_lengths, kind="stable")
     scales = (signs * lengths)[order]
@@ -52,3 +51,18 @@ def normal_form(
     return NormalForm(
         dictionary, unmixing, directions[:, order] * np.sign(scales), np.abs(scales), order
     )
+
+
+def column_signs(matrix: np.ndarray) -> np.ndarray:
+    """Return signs, 1 or -1, that make the entry of largest magnitude of each column positive.
+
+    Of several that agree to 1e-8 it is the first, so that rounding does not choose.
+
+    Examples
+    --------
+    >>> column_signs(np.array([[0.5, 1.0], [-0.5 - 1e-16, -2.0]]))
+    array([ 1., -1.])
+    """
+    size = np.abs(matrix)
+    first = np.argmax(size >= (1.0 - 1e-8) * size.max(axis=0), axis=0)
+    return np.where(matrix[first, np.arange(matrix.shape[1])] < 0, -1.0, 1.0)

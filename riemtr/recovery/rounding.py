@@ -93,36 +93,53 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
         raise unknown_name("method", method, _METHODS)
     if is_dask_array(Y):
         return _round_against_dask(Y, r, method)
-    data, largest = _checked_data(Y)
-    unit, length = _checked_direction(r, data.shape[0])
-    if data.size <= _SMALL_ENTRIES:
-        data = data.astype(np.float64, copy=False)
-    scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
-    whole = Columns(data, scale)
-    program = balanced_program(whole.row_lengths, unit)
-    origin, basis = program.origin, program.basis
-    columns = Columns(data, scale, basis, program.noise)
-    offset = whole.dot(origin)
-    if columns.rows == 0:  # n = 1: the constraint alone determines q
-        solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns, offset)
-    else:
-        solved = _METHODS[method](columns, offset)
-    x, dual = solved.solution.x, solved.solution.dual
-    q = origin + basis @ x
-    objective = float(np.abs(whole.dot(q)).sum())
-    if objective <= program.negligible(x, columns.count):
-        gap = 0.0  # zero to rounding, and nothing is below zero
-    else:
-        gap = _relative_gap(solved, columns, offset, objective)
-    return Rounding(
-        direction=unit_vector(q)[0],
-        solution=q / program.stretch / length,
-        objective=objective / scale / program.stretch / length,
-        duality_gap=gap,
-        dual=dual,
-        iterations=solved.solution.iterations,
-        method=method,
-    )
+    return Rounder(Y).round(r, method)
+
+
+class Rounder:
+    """Rounds directions against the same data: what they share is computed once.
+
+    Parameters
+    ----------
+    Y : ndarray, shape (n, p)
+        As for :func:`round_direction`; it must not change meanwhile.
+    """
+
+    def __init__(self, Y: np.ndarray):
+        data, largest = _checked_data(Y)
+        if data.size <= _SMALL_ENTRIES:
+            data = data.astype(np.float64, copy=False)
+        scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
+        self._whole = Columns(data, scale)
+
+    def round(self, r: np.ndarray, method: str = "interior-point") -> Rounding:
+        """Solve the linear program of :func:`round_direction` for one direction."""
+        whole = self._whole
+        unit, length = _checked_direction(r, whole.rows)
+        program = balanced_program(whole.row_lengths, unit)
+        origin, basis = program.origin, program.basis
+        columns = Columns(whole.matrix, whole.scale, basis, program.noise, whole)
+        offset = whole.dot(origin)
+        if columns.rows == 0:  # n = 1: the constraint alone determines q
+            solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns, offset)
+        else:
+            solved = _METHODS[method](columns, offset)
+        x, dual = solved.solution.x, solved.solution.dual
+        q = origin + basis @ x
+        objective = float(np.abs(whole.dot(q)).sum())
+        if objective <= program.negligible(x, columns.count):
+            gap = 0.0  # zero to rounding, and nothing is below zero
+        else:
+            gap = _relative_gap(solved, columns, offset, objective)
+        return Rounding(
+            direction=unit_vector(q)[0],
+            solution=q / program.stretch / length,
+            objective=objective / whole.scale / program.stretch / length,
+            duality_gap=gap,
+            dual=dual,
+            iterations=solved.solution.iterations,
+            method=method,
+        )
 
 
 def _relative_gap(solved: Folded, columns: Columns, offset: np.ndarray, objective: float) -> float:
