@@ -76,6 +76,9 @@ class Columns:
         """Return C diag(weight) C', k x k, for weights >= 0."""
         root = self.scale * np.sqrt(weight)
         basis = self.basis
+        if basis is None and self.matrix.size <= _BLOCK_ENTRIES:
+            scaled = self.matrix * root
+            return scaled @ scaled.T
         # an orthonormal basis can wait until the end; another one was made to undo M's condition
         early = None if self._isometric else basis
         size = self.matrix.shape[0] if early is None else self.rows

@@ -155,8 +155,9 @@ def _newton(
     shift = pull[0] - pull[1]
     right_side = columns.combine(here.weight * shift) - here.imbalance
     dx, _ = lapack.dpotrs(here.factor, right_side)
-    dt = here.weight * (columns.dot(dx) - shift)
-    d_slack = np.stack([-dt, dt])
+    d_slack = np.empty_like(here.slack)
+    dt = np.multiply(here.weight, columns.dot(dx) - shift, out=d_slack[1])
+    np.negative(dt, out=d_slack[0])
     return dx, dt, pull - here.ratio * d_slack, d_slack
 
 
@@ -190,19 +191,22 @@ def _start(columns: Columns, residual: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _factor(gram: np.ndarray) -> np.ndarray | None:
     """Cholesky factor of a Gram matrix, the diagonal lifted where rounding left it indefinite."""
+    factor, failed = lapack.dpotrf(gram, clean=0)
+    if not failed:
+        return factor
     if not np.all(np.isfinite(gram)):
         return None
     lift = 1e-15 * np.trace(gram) / len(gram)
-    for _ in range(4):
-        factor, info = lapack.dpotrf(gram)
-        if info == 0:
-            return factor
+    for _ in range(3):
         gram = gram + lift * np.eye(len(gram))
+        factor, failed = lapack.dpotrf(gram, clean=0)
+        if not failed:
+            return factor
         lift *= 100
     return None
 
 
 def _reach(value: np.ndarray, step: np.ndarray, fraction: float = 1.0) -> float:
     """Return the largest length in (0, 1] that keeps value + length*step >= 0, times fraction."""
-    steepest = float(np.max(-step / value))
+    steepest = -float((step / value).min())
     return 1.0 if steepest <= fraction else fraction / steepest
