@@ -62,7 +62,8 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         ``riemtr.ExactTRM()``; its options set tolerances and limits. None is
         :func:`riemtr.PracticalTRM` with the tolerance of :func:`riemtr.recover_dictionary`.
     n_jobs : int or None
-        Threads for the linear programs, as in joblib. It does not change the result.
+        Threads, as in joblib, for data of a million entries and more. It does not change the
+        result.
     random_state : int, numpy.random.RandomState or None
         Source of the random starts. The same integer gives the same result, bit for bit.
     verbose : bool or int

@@ -19,6 +19,7 @@ from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
 
 _BLOCK_ENTRIES = 2**18  # 2 MB of float64: a block and what is computed from it stay in cache
+_SMALL_ENTRIES = 10**7  # up to which a second copy of the data is worth its memory
 
 
 class Coordinates:
@@ -97,8 +98,16 @@ class Deflation(Coordinates):
     def __init__(self, data: np.ndarray, owned: bool = False):
         super().__init__(data.shape[0])
         self.data = data
-        self._rounder: Rounder | None = None  # of the data as they are
-        self._owned = owned and data.flags.writeable and data.flags.c_contiguous
+        # Small data are left as they are beside the turned copy, for roundings at any time.
+        self._still = data if data.size <= _SMALL_ENTRIES else None
+        self._rounder: Rounder | None = None  # of the data as they are now
+        turnable = data.flags.writeable and data.flags.c_contiguous
+        self._owned = owned and turnable and self._still is None
+
+    @property
+    def rounds_meanwhile(self) -> bool:
+        """Whether roundings may go on while directions are set aside."""
+        return self._still is not None
 
     @property
     def complement(self) -> np.ndarray:
@@ -126,7 +135,9 @@ class Deflation(Coordinates):
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data; in the original coordinates, without dual."""
         if self._rounder is None:
-            self._rounder = Rounder(self.data)
+            self._rounder = Rounder(self.data if self._still is None else self._still)
+        if self._still is not None:
+            return replace(self._rounder.round(direction), dual=np.empty(0))
         turned = self._rounder.round(self.rotation.T @ direction)
         return replace(
             turned,
@@ -165,7 +176,8 @@ class Deflation(Coordinates):
 
     def _own(self) -> None:
         """Make the data ready to be changed."""
-        self._rounder = None
+        if self._still is None:
+            self._rounder = None
         if not self._owned:
             self.data = np.array(self.data, order="C")
             self._owned = True

@@ -30,6 +30,8 @@ class PartitionedDeflation(Coordinates):
         Y, n x p; from now on in the memory of the workers, if there is a cluster.
     """
 
+    rounds_meanwhile = False  # the workers are busy
+
     def __init__(self, data: Partitioned):
         super().__init__(data.rows)
         self.data = data.kept()

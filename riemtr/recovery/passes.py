@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
+from riemtr.recovery.helpers import Helpers, Task
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
 from riemtr.recovery.preconditioning import Preconditioned
@@ -35,6 +37,8 @@ from riemtr.recovery.rows import (
     round_against,
     solve_deflated,
 )
+
+T = TypeVar("T")
 
 _ATTEMPTS = 3  # passes over rows found wanting, each from new starts
 
@@ -57,6 +61,8 @@ class Run:
         Where outcomes are kept.
     watch : callable
         Called with every :class:`Progress`.
+    helpers : Helpers
+        Who rounds beside the thread that solves.
     begin : float
         When the recovery began, by ``time.perf_counter``.
     """
@@ -70,6 +76,7 @@ class Run:
         seed: int,
         journal: Journal,
         watch: Watcher,
+        helpers: Helpers,
         begin: float,
     ):
         self.white = white
@@ -77,6 +84,7 @@ class Run:
         self.seed = seed
         self.journal = journal
         self.watch = watch
+        self.helpers = helpers
         self.begin = begin
         self.deflation: Data = (
             PartitionedDeflation(white.data)
@@ -87,36 +95,44 @@ class Run:
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size) if solver is None else solver
 
-    def recover(self, rounding: bool, pool: ThreadPoolExecutor) -> list[Row]:
+    def recover(self, rounding: bool) -> list[Row]:
         """Return r rows: a first pass, then the bad ones again until none is or attempts end."""
-        rows = self._fill([], 0, rounding, pool)
+        rows = self._fill([], 0, rounding)
         for attempt in range(1, _ATTEMPTS + 1):
             if rounding:
-                rows = self._polish(rows, attempt, pool)
+                rows = self._polish(rows, attempt)
             good = sort_rows(rows).good
             if len(good) == len(rows):
                 break
-            rows = self._fill([rows[i] for i in good], attempt, rounding, pool)
+            rows = self._fill([rows[i] for i in good], attempt, rounding)
         return rows
 
-    def _fill(
-        self, kept: list[Row], attempt: int, rounding: bool, pool: ThreadPoolExecutor
-    ) -> list[Row]:
-        """Complete the rows kept: solve on the complement of their span, then round."""
-        deflation, solves, total = self.deflation, [], self.white.rank - len(kept)
+    def _fill(self, kept: list[Row], attempt: int, rounding: bool) -> list[Row]:
+        """Complete the rows kept: solve on the complement of their span, and round."""
+        deflation, total = self.deflation, self.white.rank - len(kept)
+        solves: list[Solve] = []
+        roundings: list[Task[Rounding]] = []
         if kept:
             deflation.restart(np.column_stack([row.direction for row in kept]))
+
+        def begin_roundings() -> None:
+            for number in range(len(roundings), len(solves)):
+                name, direction = f"round/{attempt}/{number}", solves[number].direction
+                work = partial(self._round, name, direction)
+                roundings.append(self.helpers.begin(work))
+
         for number in range(total):
             solves.append(self.solve_row(attempt))
+            if rounding and deflation.rounds_meanwhile:
+                begin_roundings()
             deflation.set_aside(deflation.rotation[:, deflation.found :].T @ solves[-1].direction)
             self._tick("solve", number + 1, total, attempt)
         if not rounding:
             return kept + [self._row(solve, None, attempt) for solve in solves]
-        work = [
-            lambda i=i, solve=solve: self.round_row(solve, attempt, i)
-            for i, solve in enumerate(solves)
-        ]
-        return kept + self._each(pool, work, "round", attempt)
+        begin_roundings()
+        found = self._finish(roundings, "round", attempt)
+        pairs = zip(solves, found, strict=True)
+        return kept + [self._row(solve, each, attempt) for solve, each in pairs]
 
     def solve_row(self, attempt: int) -> Solve:
         """Solve on the complement of what was set aside."""
@@ -130,8 +146,7 @@ class Run:
 
     def round_row(self, solve: Solve, attempt: int, number: int) -> Row:
         """Round one solve against all of the data."""
-        rounding = self._round(f"round/{attempt}/{number}", solve.direction)
-        return self._row(solve, rounding, attempt)
+        return self._row(solve, self._round(f"round/{attempt}/{number}", solve.direction), attempt)
 
     def _round(self, name: str, direction: np.ndarray) -> Rounding:
         record = self.journal.recall(name, lambda: round_against(self.deflation, direction))
@@ -141,7 +156,7 @@ class Run:
         direction = solve.direction if rounding is None else rounding.direction
         return Row(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
 
-    def _polish(self, rows: list[Row], attempt: int, pool: ThreadPoolExecutor) -> list[Row]:
+    def _polish(self, rows: list[Row], attempt: int) -> list[Row]:
         """Round again the rows that are not exact where most are."""
         sorting = sort_rows(rows)
         chosen = [i for i in sorting.bad if sorting.model_holds and not rows[i].exact]
@@ -156,24 +171,14 @@ class Run:
             )
             return self._row(row.solve, rounding, row.attempt)
 
-        work = [lambda index=index: polished(index) for index in chosen]
-        better = self._each(pool, work, "polish", attempt)
+        tasks = [self.helpers.begin(partial(polished, index)) for index in chosen]
+        better = self._finish(tasks, "polish", attempt)
         for index, row in zip(chosen, better, strict=True):
             rows[index] = row
         return rows
 
-    def _each(
-        self,
-        pool: ThreadPoolExecutor,
-        work: Sequence[Callable[[], Row]],
-        stage: str,
-        attempt: int,
-    ) -> list[Row]:
-        done = []
-        for future in [pool.submit(each) for each in work]:
-            done.append(future.result())
-            self._tick(stage, len(done), len(work), attempt)
-        return done
+    def _finish(self, tasks: Sequence[Task[T]], stage: str, attempt: int) -> list[T]:
+        return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
 
     def _tick(self, stage: str, done: int, total: int, attempt: int) -> None:
         seconds = time.perf_counter() - self.begin

@@ -7,7 +7,6 @@ import operator
 import os
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +14,15 @@ import numpy as np
 
 from riemtr.data.partitioned import Partitioned, as_data
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
+from riemtr.recovery.helpers import Helpers
 from riemtr.recovery.passes import Run, atom_of
 from riemtr.recovery.preconditioning import Matrix, Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
 from riemtr.recovery.rows import RowSolver
 from riemtr.recovery.threads import blas_threads_for
+
+_WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
 
 
 def recover_dictionary(
@@ -75,7 +77,9 @@ def recover_dictionary(
         As for :func:`riemtr.precondition`: "auto" recovers in the row space of a rank-deficient
         Y, and A is then n x r.
     n_jobs : int
-        How many roundings to do at once; -1 for all cores. It does not change the result.
+        How many threads to use, -1 for all cores: one solves, the others round what it has found,
+        and then all round. It does not change the result. Data of less than a million entries,
+        whose recovery takes seconds, have one thread: Python would not let more run at once.
     progress : bool or callable
         Show progress on the standard error stream, or call it with each :class:`Progress`.
     checkpoint : path, optional
@@ -103,12 +107,12 @@ def recover_dictionary(
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
     with blas_threads_for(_entries_here(data)):
         white = _prepare(data, precondition, rank)
-        run = Run(white, precondition, float(mu), solver, seed, journal, watcher(progress), begin)
-        pool = ThreadPoolExecutor(jobs)
+        watch, helpers = watcher(progress), Helpers(jobs if _is_worth_helpers(data) else 1)
+        run = Run(white, precondition, float(mu), solver, seed, journal, watch, helpers, begin)
         try:
-            rows = run.recover(rounding, pool)
+            rows = run.recover(rounding)
         finally:
-            pool.shutdown(cancel_futures=True)
+            helpers.close()
             journal.close()
         found = run.report(rows)
     return replace(found, seconds=time.perf_counter() - begin)
@@ -140,8 +144,8 @@ def recover_row(
     _check(mu, solver)
     with blas_threads_for(_entries_here(data)):
         white, watch = _prepare(data, precondition, rank), watcher(False)
-        seed = _seed(rng, None)
-        run = Run(white, precondition, float(mu), solver, seed, Journal(), watch, begin)
+        seed, helpers = _seed(rng, None), Helpers(1)
+        run = Run(white, precondition, float(mu), solver, seed, Journal(), watch, helpers, begin)
         return atom_of(run.round_row(run.solve_row(0), 0, 0))
 
 
@@ -203,6 +207,11 @@ def _seed(rng: Any, checkpoint: str | os.PathLike[str] | None) -> int:
             f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
         )
     return seed
+
+
+def _is_worth_helpers(data: Matrix) -> bool:
+    """Whether products with the data take long enough for Python to run other threads meanwhile."""
+    return isinstance(data, Partitioned) or data.size >= _WORTH_HELPERS
 
 
 def _entries_here(data: Matrix) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from riemtr.recovery.deflation import Deflation, column_lengths, overwrite
+from riemtr.recovery.rounding import round_direction
 
 
 def unit(rng, n):
@@ -40,12 +41,32 @@ def test_axes_cause_no_cancellation(z):
     np.testing.assert_allclose(deflation.data, deflation.rotation.T @ Y, atol=1e-14)
 
 
-def test_an_owned_array_is_turned_in_place():
+def test_a_large_owned_array_is_turned_in_place(monkeypatch):
+    monkeypatch.setattr("riemtr.recovery.deflation._SMALL_ENTRIES", 0)
     Y = np.random.default_rng(0).standard_normal((4, 9))
     deflation = Deflation(Y, owned=True)
     deflation.set_aside(np.array([0.6, 0.8, 0.0, 0.0]))
     assert deflation.data is Y
     assert np.shares_memory(deflation.complement, Y)
+    assert not deflation.rounds_meanwhile
+
+
+@pytest.mark.parametrize("small", [0, 10**7])
+def test_roundings_see_all_of_the_data_whatever_was_set_aside(monkeypatch, small):
+    monkeypatch.setattr("riemtr.recovery.deflation._SMALL_ENTRIES", small)
+    rng = np.random.default_rng(5)
+    Y = rng.standard_normal((5, 600)) * (rng.random((5, 600)) < 0.2)
+    original, direction = Y.copy(), unit(rng, 5)
+    expected = round_direction(original, direction)
+    deflation = Deflation(Y, owned=True)
+    for dimension in (5, 4, 3):
+        found = deflation.round(direction)
+        np.testing.assert_allclose(found.solution, expected.solution, atol=1e-12)
+        np.testing.assert_allclose(found.direction, expected.direction, atol=1e-12)
+        assert found.certified
+        deflation.set_aside(unit(rng, dimension))
+    assert deflation.rounds_meanwhile == (small > 0)
+    assert np.array_equal(Y, original) == (small > 0)
 
 
 def test_read_only_and_transposed_arrays_are_copied_even_if_owned():

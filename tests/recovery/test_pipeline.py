@@ -293,11 +293,15 @@ def test_recover_row():
     assert atom.certified
 
 
-def test_seeds_jobs_and_the_stored_seed_give_the_same_bits():
+@pytest.mark.parametrize("small", [0, 10**7])
+def test_seeds_jobs_and_the_stored_seed_give_the_same_bits(monkeypatch, small):
+    monkeypatch.setattr("riemtr.recovery.pipeline._WORTH_HELPERS", 0)
+    monkeypatch.setattr("riemtr.recovery.deflation._SMALL_ENTRIES", small)
     Y = draw(n=7, p=500, noise=0.05).observations
     one = recover_dictionary(Y, rng=5)
     assert same(one, recover_dictionary(Y, rng=5))
-    assert same(one, recover_dictionary(Y, rng=5, n_jobs=2))
+    for jobs in (2, 4):
+        assert same(one, recover_dictionary(Y, rng=5, n_jobs=jobs))
     free = recover_dictionary(Y)
     assert same(free, recover_dictionary(Y, rng=free.seed))
     generators = [recover_dictionary(Y, rng=np.random.default_rng(1)) for _ in range(2)]
@@ -408,9 +412,11 @@ CHILD = """
 import sys
 import numpy as np
 import riemtr.recovery.checkpoint as checkpoint
+import riemtr.recovery.pipeline as pipeline
 from riemtr.recovery import recover_dictionary
 
 checkpoint._SECONDS_BETWEEN_WRITES = 0.01
+pipeline._WORTH_HELPERS = 0
 data, path, out, jobs = sys.argv[1:]
 print("ready", flush=True)
 found = recover_dictionary(np.load(data), rng=7, checkpoint=path, n_jobs=int(jobs))
