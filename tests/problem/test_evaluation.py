@@ -251,3 +251,70 @@ def test_is_positive_to_agrees_with_the_eigenvalues(smallest, offers):
     if abs(smallest) > 1e-6:
         here = Problem(pm.Euclidean(N), Quadratic()).at(np.ones(N))
         assert here.is_positive_to(0.0) == (smallest > 0.0)
+
+
+class Tallied:
+    """x'Ax/2 that offers its matrix, and a rough one, and says how often it formed them."""
+
+    def __init__(self, matrix, rough):
+        self.matrix, self.rough, self.formed = matrix, rough, []
+
+    def at(self, x):
+        point = type("Point", (), {})()
+        point.value, point.gradient = 0.5 * x @ self.matrix @ x, self.matrix @ x
+        point.hessian = lambda v: self.matrix @ v
+        point.hessian_matrix = lambda: self._form("matrix")
+        point.rough_hessian_matrix = lambda: self._form("rough")
+        return point
+
+    def _form(self, name):
+        self.formed.append(name)
+        return getattr(self, name)
+
+
+@pytest.mark.parametrize(
+    ("smallest", "formed"),
+    [
+        (1.0, ["rough"]),
+        (-0.1, ["rough"]),
+        (1e-7, ["rough", "matrix"]),
+        (-3e-6, ["rough", "matrix"]),
+    ],
+)
+def test_the_rough_matrix_decides_what_its_accuracy_allows(smallest, formed):
+    rng = np.random.default_rng(3)
+    spectrum = np.append(np.linspace(1.5, 3.0, N - 1), smallest)
+    frame = np.linalg.qr(rng.standard_normal((N, N)))[0]
+    matrix = (frame * spectrum) @ frame.T
+    error = rng.standard_normal((N, N))
+    cost = Tallied(matrix, matrix + 1e-6 * (error + error.T))
+    here = Problem(pm.Euclidean(N), cost).at(np.ones(N))
+    assert here.is_positive_to(1e-6) == (smallest >= -1e-6)
+    assert cost.formed == formed
+    if smallest < -1e-6:  # whoever wants to escape gets a direction, from the matrix itself
+        assert here.known_curvature.min_eigenvalue == pytest.approx(smallest, abs=1e-12)
+        assert cost.formed == ["rough", "matrix"]
+    else:
+        assert here.known_curvature is None
+
+
+def test_curvature_lost_in_rounding_is_left_open():
+    cost = Tallied(np.diag([1e12, -1e-6]), np.diag([1e12, -1e-6]))
+    here = Problem(pm.Euclidean(2), cost).at(np.ones(2))
+    assert here.is_positive_to(1e-6) is None
+
+
+def test_a_hessian_of_nan_is_an_error():
+    cost = Tallied(np.full((2, 2), np.nan), np.full((2, 2), np.nan))
+    here = Problem(pm.Euclidean(2), cost).at(np.ones(2))
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        here.is_positive_to(1e-6)
+
+
+def test_precision_is_that_of_the_coarser_of_point_and_cost():
+    data = np.random.default_rng(4).standard_normal((3, 20))
+    double, single = (np.finfo(kind).eps for kind in (np.float64, np.float32))
+    for kind, precision in ((np.float64, double), (np.float32, single)):
+        problem = riemtr.dictionary_problem(data.astype(kind), 0.1)
+        assert problem.at(np.eye(3)[0]).precision == precision
+        assert problem.at(np.eye(3, dtype=np.float32)[0]).precision == single

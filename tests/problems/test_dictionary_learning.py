@@ -243,6 +243,45 @@ def test_small_data_are_passed_in_single_precision_and_end_in_double():
     assert result.point.dtype == np.float64
 
 
+@pytest.mark.parametrize("mu", [1e-3, 1e-2, 0.1, 1.0])
+@pytest.mark.parametrize("narrow", [0, 10**7])
+def test_the_rough_matrix_is_the_matrix_in_single_precision(mu, narrow, monkeypatch):
+    monkeypatch.setattr(module, "_NARROW_ENTRIES", narrow)
+    data = sparse_data(12, 9, 3000, share=0.5)
+    for original in (data, np.asfortranarray(data)):
+        cost = DictionaryCost(original, mu)
+        assert (cost.narrow is None) == (narrow == 0)
+        for seed in range(3):
+            q = Sphere(9).random_point(seed)
+            expected = naive(data, mu, q)[2]
+            rough = cost.at(q).rough_hessian_matrix()
+            assert np.linalg.norm(rough - expected) <= 3e-6 * np.linalg.norm(expected)
+            np.testing.assert_array_equal(rough, rough.T)
+
+
+def test_narrow_data_lie_sample_by_sample_and_are_made_once():
+    data = sparse_data(13, 5, 300)
+    cost = DictionaryCost(data, 1e-2)
+    assert cost.narrow.flags.f_contiguous
+    np.testing.assert_array_equal(cost.narrow, data.astype(np.float32))
+    assert all(easier.data is cost.narrow for easier, _ in cost.easier())
+    # Nothing is gained where the data are narrow already, or their digits would not do.
+    assert DictionaryCost(data.astype(np.float32), 1e-2).narrow is None
+    assert DictionaryCost(1e20 * data, 1e18).narrow is None
+    assert DictionaryCost(data, 1e-9).narrow is None
+
+
+def test_single_precision_stages_take_rounding_for_what_it_is():
+    data = sparse_data(14, 12, 3000, share=0.3)
+    problem = dictionary_problem(data, 1e-2)
+    for seed in range(6):
+        result = riemtr.PracticalTRM(tolerance=1e-9).solve(problem, rng=seed)
+        assert result.converged
+        stages, accepted = result.history["stage"], result.history["accepted"]
+        for stage in np.unique(stages):  # none ends in a row of rejected steps, each half as long
+            assert np.sum(~accepted[stages == stage]) < 12
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_continuation_ends_at_every_scale(dtype):
     data = sparse_data(10, 3, 50)
