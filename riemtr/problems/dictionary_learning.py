@@ -34,8 +34,11 @@ _STAGE_TOLERANCE = 1e-2
 # Single precision on the way: up to how many entries a copy of the data is worth its memory, and
 # the gradient, as a share of the data's scale, to which its digits suffice.
 _NARROW_ENTRIES = 10**7
-_TRANSPOSED_COLUMNS = 128
 _NARROW_TOLERANCE = 1e-4
+# Entries up to which products are as fast whatever lies next to what, and columns per block of a
+# transpose.
+_CACHED_ENTRIES = 2**18
+_TRANSPOSED_COLUMNS = 128
 
 
 class DictionaryCost:
@@ -93,10 +96,17 @@ class DictionaryCost:
 
     @lazy
     def narrow(self) -> np.ndarray | None:
-        """The data in single precision, samples contiguous; None where that does not serve."""
+        """The data in single precision; None where that does not serve.
+
+        What fits in a cache lies sample by sample, which suits Hessian matrices.
+        """
         small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
         in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
-        return _transposed(self.data).T if small and in_range else None
+        if not (small and in_range):
+            return None
+        if self.data.size <= _CACHED_ENTRIES:
+            return _transposed(self.data).T
+        return self.data.astype(np.float32)
 
 
 class DictionaryPoint:

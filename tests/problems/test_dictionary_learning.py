@@ -244,9 +244,10 @@ def test_small_data_are_passed_in_single_precision_and_end_in_double():
 
 
 @pytest.mark.parametrize("mu", [1e-3, 1e-2, 0.1, 1.0])
-@pytest.mark.parametrize("narrow", [0, 10**7])
-def test_the_rough_matrix_is_the_matrix_in_single_precision(mu, narrow, monkeypatch):
+@pytest.mark.parametrize(("narrow", "cached"), [(0, 0), (10**7, 0), (10**7, 10**6)])
+def test_the_rough_matrix_is_the_matrix_in_single_precision(mu, narrow, cached, monkeypatch):
     monkeypatch.setattr(module, "_NARROW_ENTRIES", narrow)
+    monkeypatch.setattr(module, "_CACHED_ENTRIES", cached)
     data = sparse_data(12, 9, 3000, share=0.5)
     for original in (data, np.asfortranarray(data)):
         cost = DictionaryCost(original, mu)
@@ -259,12 +260,15 @@ def test_the_rough_matrix_is_the_matrix_in_single_precision(mu, narrow, monkeypa
             np.testing.assert_array_equal(rough, rough.T)
 
 
-def test_narrow_data_lie_sample_by_sample_and_are_made_once():
+def test_narrow_data_lie_sample_by_sample_if_small_and_are_made_once():
     data = sparse_data(13, 5, 300)
     cost = DictionaryCost(data, 1e-2)
     assert cost.narrow.flags.f_contiguous
     np.testing.assert_array_equal(cost.narrow, data.astype(np.float32))
     assert all(easier.data is cost.narrow for easier, _ in cost.easier())
+    large = DictionaryCost(sparse_data(13, 5, module._CACHED_ENTRIES // 5 + 1), 1e-2)
+    assert large.narrow.flags.c_contiguous
+    np.testing.assert_array_equal(large.narrow, large.data.astype(np.float32))
     # Nothing is gained where the data are narrow already, or their digits would not do.
     assert DictionaryCost(data.astype(np.float32), 1e-2).narrow is None
     assert DictionaryCost(1e20 * data, 1e18).narrow is None
