@@ -13,6 +13,9 @@ from riemtr.recovery.l1_columns import Columns
 EXACT_GAP = 1e-11  # relative gap of a vertex that is optimal to rounding
 BALANCED = 1e-12  # and its dual residual, per length of the rows and root of the columns
 _APART = 4.0  # ratio between vanishing and other residuals, per slack, that tells them apart
+_SAMPLE = 128  # vanishing residuals per unknown that are tried first
+_INSIDE, _MARGIN = 0.9, 1.1  # dual entries of a sample, and how much larger the next one is made
+_GATHERED = 2**22  # entries (32 MB) of a sample at most
 OUTSIDE = 1e-10  # how far rounding may carry a dual entry beyond [-1, 1]; it is clipped back
 
 
@@ -83,6 +86,9 @@ def vertex_where(
         Which residuals vanish at the optimum.
     """
     signs = np.where(vanishing, 0.0, np.sign(offset + columns.dot(x)))
+    vertex = _sampled(columns, offset, x, signs, np.flatnonzero(vanishing))
+    if vertex is not None and vertex.exact:
+        return vertex
     return _many(columns, offset, x, np.zeros_like(offset), signs, vanishing.astype(float))
 
 
@@ -152,6 +158,48 @@ def _many(
     for _ in range(3):  # the later passes refine: the Gram matrix squares the condition number
         x = x - primal(columns.combine(np.where(vanishing, offset + columns.dot(x), 0.0)))
         t = t - slack**2 * columns.dot(dual(columns.combine(t)))
+    return judge(columns, offset, x, t)
+
+
+def _sampled(
+    columns: Columns, offset: np.ndarray, x: np.ndarray, signs: np.ndarray, vanishing: np.ndarray
+) -> Vertex | None:
+    """The same from every so many of them, the dual entries of the others being zero.
+
+    Those of fewer are larger in proportion: as few are taken as leave them inside [-1, 1].
+    Returns None where that is most of them, or more than may be copied.
+    """
+    image = columns.combine(signs)
+    distance = len(vanishing) // (_SAMPLE * max(columns.rows, 1))
+    while distance > 1 and columns.rows * (len(vanishing) // distance) <= _GATHERED:
+        chosen = vanishing[::distance]
+        part = columns.take(chosen)
+        solve = gram_solver(part @ part.T)
+        inside = -solve(image) @ part
+        largest = float(np.max(np.abs(inside), initial=0.0))
+        if largest < _INSIDE:
+            return _refined(columns, offset, x, signs, chosen, part, inside, solve)
+        distance = min(int(distance * _INSIDE / (_MARGIN * largest)), distance - 1)
+    return None
+
+
+def _refined(
+    columns: Columns,
+    offset: np.ndarray,
+    x: np.ndarray,
+    signs: np.ndarray,
+    chosen: np.ndarray,
+    part: np.ndarray,
+    inside: np.ndarray,
+    solve: Callable[[np.ndarray], np.ndarray],
+) -> Vertex:
+    """Solve for x on the chosen columns, and refine their dual entries against all columns."""
+    t = signs.copy()
+    for _ in range(2):
+        t[chosen] = inside
+        x = x - solve(part @ (offset[chosen] + x @ part))
+        inside = inside - solve(columns.combine(t)) @ part
+    t[chosen] = inside
     return judge(columns, offset, x, t)
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riemtr.recovery import l1_folding, rounding
+from riemtr.recovery import l1_folding, l1_vertex, rounding
 from riemtr.recovery.l1_columns import Columns
+from riemtr.recovery.l1_folding import _vanishing_share
 from riemtr.recovery.l1_interior_point import minimize_l1
 from riemtr.recovery.rounding import Rounding, round_direction
 
@@ -361,3 +362,39 @@ def test_sparse_matrices_are_refused_with_a_remedy() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(ValueError, match=r"Y must be a dense array; got .*toarray"):
         round_direction(sparse.eye(3).tocsr(), np.ones(3))
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("off", [0.003, 0.01])
+def test_thousands_that_vanish_are_proved_from_a_sample_of_them(theta, off, monkeypatch):
+    rng = np.random.default_rng(int(100 * theta))
+    n, p = 12, 20_000
+    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < theta)
+    mixing = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    start = mixing[:, 0] + off * rng.standard_normal(n)
+    seen = []  # how many columns there were where all that vanishes went into a Gram matrix
+    original = l1_vertex._many
+    monkeypatch.setattr(l1_vertex, "_many", lambda *a: seen.append(a[0].count) or original(*a))
+    sampled = round_direction(mixing @ X, start)
+    assert p not in seen
+    share = np.mean(np.abs(sampled.dual)[np.abs(sampled.direction @ mixing @ X) < 1e-9] > 0)
+    assert 0.01 < share < 0.51
+    monkeypatch.setattr(l1_vertex, "_SAMPLE", 10**9)
+    whole = round_direction(mixing @ X, start)
+    assert p in seen
+    for found in (sampled, whole):
+        assert found.certified
+        assert abs(found.direction @ mixing[:, 0]) == pytest.approx(1.0, abs=1e-14)
+        assert np.abs(found.dual).max() <= 1.0
+        balance = (mixing @ X) @ found.dual
+        balance -= (balance @ start) / (start @ start) * start
+        assert np.abs(balance).max() < 1e-9
+
+
+def test_the_share_that_vanishes_tells_sparse_rows_from_others():
+    rng = np.random.default_rng(3)
+    dense = rng.standard_normal(5000)
+    sparse = dense * (rng.random(5000) < 0.3)
+    assert _vanishing_share(dense) < 0.03
+    assert _vanishing_share(sparse + 1e-3 * rng.standard_normal(5000)) > 0.6
+    assert _vanishing_share(np.zeros(5)) == 0.0
