@@ -129,8 +129,8 @@ def search_saddles(
 
 def _draw(problem: Problem, seed: tuple[int, int, int]) -> Any:
     point = random_point(problem.manifold, np.random.default_rng(seed))
-    dtype = getattr(problem.cost, "dtype", None)  # a float32 cost wants float32 points
-    return point if dtype is None else point.astype(dtype)
+    # A float32 cost wants float32 points.
+    return point if problem.dtype is None else point.astype(problem.dtype)
 
 
 def _critical_point(problem: Problem, point: Any) -> Evaluation:

@@ -28,16 +28,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
-from scipy.linalg.lapack import dpotrf, dstev
+from scipy.linalg.lapack import dstev
 
 from riemtr.manifolds import as_real, has_euclidean_metric, random_tangent
+from riemtr.problem.cholesky import indefinite_direction, shifted_cholesky
 
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation
 
 # Chance that the error bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
-# Bisections of the error bound: it is as good as known to a per cent.
+# Bisections of the error bound, between nothing and what is wanted of it.
 _BISECTIONS = 7
 # Residual of a direction of negative curvature, relative to it, that is good enough to follow.
 _WITNESS = 0.02
@@ -56,13 +57,12 @@ class Curvature:
     min_eigenvalue, max_eigenvalue : float
         Estimates of the smallest (from above) and the largest eigenvalue (from below).
     error_bound : float
-        The smallest eigenvalue lies in ``[min_eigenvalue - error_bound, min_eigenvalue +
-        rounding]``.
+        The smallest eigenvalue lies in ``[min_eigenvalue - error_bound, min_eigenvalue + doubt]``.
     direction : tangent vector or None
         Unit eigenvector estimate of the smallest eigenvalue; None in dimension 0.
     doubt : float
-        How far the Hessian's own product along ``direction`` is off, beyond what the method
-        explains: no more than rounding, unless the Hessian is inexact or unsymmetric.
+        What the smallest eigenvalue may be above ``min_eigenvalue``: rounding, and how far the
+        Hessian's own product along ``direction`` is off, if it is inexact or unsymmetric.
     """
 
     min_eigenvalue: float
@@ -89,12 +89,13 @@ def dense_curvature(here: Evaluation) -> Curvature:
     values, vectors = here.eigh
     if len(values) == 0:
         return _NOTHING
-    largest = float(np.abs(values[[0, -1]]).max())
+    rounding = _rounding(here, float(np.abs(values[[0, -1]]).max()), len(values))
     found = Curvature(
         min_eigenvalue=float(values[0]),
         max_eigenvalue=float(values[-1]),
-        error_bound=_rounding(here, largest, len(values)),
+        error_bound=rounding,
         direction=here.basis.vector(vectors[:, 0]),
+        doubt=rounding,
     )
     return _checked(here, found, expected=0.0)
 
@@ -102,9 +103,10 @@ def dense_curvature(here: Evaluation) -> Curvature:
 def is_positive(
     here: Evaluation, matrix: np.ndarray, tolerance: float, accuracy: float = 0.0
 ) -> bool | None:
-    """Whether no eigenvalue is below ``-tolerance``, by Cholesky factorizations; None if too close.
+    """Whether no eigenvalue is below ``-tolerance``, by Cholesky factorizations; None if unclear.
 
     The matrix is known to a relative ``accuracy``, or to that of the Hessian if it is coarser.
+    Where it is too negative to be factorized, a product of the Hessian itself must confirm it.
     """
     dim = len(matrix)
     if dim == 0:
@@ -112,16 +114,16 @@ def is_positive(
     size = float(np.linalg.norm(matrix))
     if not math.isfinite(size):
         return None
-    error = max(accuracy * size, _rounding(here, size, dim))
-    if _is_definite(matrix, tolerance - error):
+    rounding = _rounding(here, size, dim)
+    error = max(accuracy * max(size, here.conversion_size), rounding)
+    if shifted_cholesky(matrix, tolerance - error)[1] == 0:
         return True
-    return None if _is_definite(matrix, tolerance + error) else False
-
-
-def _is_definite(matrix: np.ndarray, shift: float) -> bool:
-    shifted = np.array(matrix, dtype=float)
-    shifted.flat[:: len(shifted) + 1] += shift
-    return dpotrf(shifted, overwrite_a=True)[1] == 0
+    factor, failed_at = shifted_cholesky(matrix, tolerance + error)
+    if failed_at == 0:
+        return None
+    witness = here.basis.vector(indefinite_direction(matrix, factor, failed_at))
+    bend = here.inner(witness, here.hessian(witness)) / here.inner(witness, witness)
+    return False if bend + rounding < -tolerance else None
 
 
 def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
@@ -135,7 +137,8 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
     threshold = _Exclusion(-tolerance, dim)
     steps = min(dim, _MAX_STEPS)
     vector = random_tangent(here.manifold, here.point, np.random.default_rng(_SEED))
-    vector = vector / here.norm(vector)
+    vector = here.in_precision(vector / here.norm(vector))
+    looked = False
     for step in range(1, steps + 1):
         basis.append(vector)
         image = here.hessian(vector)
@@ -144,15 +147,16 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
         if not math.isfinite(diagonal[-1] + residual):
             return Curvature(math.nan, math.nan, math.inf, None)
         spread = max(diagonal) - min(diagonal) + 2.0 * max(offdiagonal, default=0.0)
-        negligible = max(1e-13, _accuracy(here)) * max(spread, abs(diagonal[-1]))
-        exhausted = step == dim or residual <= negligible
-        offdiagonal.append(0.0 if exhausted else residual)
+        negligible = _accuracy(here) * max(spread, abs(diagonal[-1]))
+        last = step == steps or residual <= negligible
+        # What is negligible is rounding, but for all one knows also a little of the spectrum.
+        offdiagonal.append(0.0 if step == dim else residual)
         threshold.extend(diagonal[-1], offdiagonal[-1])
-        last = exhausted or step == steps
-        # Where it is negative, a direction is needed. Looking at the Ritz vectors costs O(step^2):
-        # do so at a growing distance.
-        look = step % max(1, step // 8) == 0 if threshold.crossed else threshold.excluded
-        if last or look:
+        # Looking at the Ritz vectors costs O(step^2): where once is not enough, do so at a growing
+        # distance.
+        told = threshold.crossed or threshold.excluded
+        if last or (told and (not looked or step % max(1, step // 8) == 0)):
+            looked = True
             found, settled = _ritz(here, diagonal, offdiagonal, tolerance)
             if last or settled:
                 expected = residual * abs(float(found.direction[-1]))
@@ -218,8 +222,8 @@ def _ritz(
         return _is_excluded(x, diagonal, offdiagonal, here.manifold.dim)
 
     bound = rounding + _error(smallest, smallest + tolerance - rounding, excluded)
-    found = Curvature(smallest, largest, bound, vectors[:, 0])
-    if smallest < -tolerance:
+    found = Curvature(smallest, largest, bound, vectors[:, 0], rounding)
+    if smallest + rounding < -tolerance:
         # A witness good enough to follow, and a saddle told from a maximizer.
         witness = offdiagonal[-1] * abs(float(vectors[-1, 0])) <= _WITNESS * -smallest
         told = largest > tolerance or excluded(tolerance - rounding)
@@ -263,7 +267,7 @@ def _checked(here: Evaluation, found: Curvature, expected: float) -> Curvature:
     doubt = residual - expected
     if doubt <= 1e3 * _accuracy(here) * size:
         return found
-    return replace(found, error_bound=found.error_bound + doubt, doubt=doubt)
+    return replace(found, error_bound=found.error_bound + doubt, doubt=found.doubt + doubt)
 
 
 def _rounding(here: Evaluation, size: float, terms: int) -> float:

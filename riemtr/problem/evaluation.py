@@ -26,7 +26,7 @@ from riemtr.problem.curvature import (
     is_positive,
     lanczos_curvature,
 )
-from riemtr.problem.layout import flatten, machine_precision
+from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Evaluation:
     @lazy
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
-        gradient = self._in_precision(self._local.gradient)
+        gradient = self.in_precision(self._local.gradient)
         if isinstance(self.point, np.ndarray) and np.shape(gradient) != self.point.shape:
             raise ValueError(
                 f"the gradient must have the shape of the point, {self.point.shape}; it has "
@@ -112,7 +112,7 @@ class Evaluation:
             )
         return gradient
 
-    def _in_precision(self, vector: Any) -> Any:
+    def in_precision(self, vector: Any) -> Any:
         """Return the vector with the point's floating-point type, so that float32 stays float32."""
         if isinstance(vector, np.ndarray) and isinstance(self.point, np.ndarray):
             dtype = self.point.dtype
@@ -174,16 +174,16 @@ class Evaluation:
 
     def _product(self, vector: Any, kinds: Derivatives) -> Any:
         if kinds.hessian == "riemannian":
-            return self._as_tangent(self._in_precision(self._local.hessian(vector)))
+            return self._as_tangent(self.in_precision(self._local.hessian(vector)))
         if self._on_sphere:
-            product = self._in_precision(self._local.hessian(vector))
+            product = self.in_precision(self._local.hessian(vector))
             return self.manifold.euclidean_to_riemannian_hessian(
                 self.point, self._raw_gradient, product, vector
             )
         embedded = vector
         if kinds.embeds_vectors:
             embedded = self.manifold.embedding(self.point, vector)
-        product = self._in_precision(self._local.hessian(embedded))
+        product = self.in_precision(self._local.hessian(embedded))
         return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
 
     def _difference(self, vector: Any) -> Any:
@@ -211,9 +211,7 @@ class Evaluation:
     @lazy
     def precision(self) -> float:
         """Machine epsilon of the coarser of the point's floating-point type and the cost's."""
-        precision = machine_precision(self.point)
-        dtype = getattr(self.problem.cost, "dtype", None)
-        return precision if dtype is None else max(precision, float(np.finfo(dtype).eps))
+        return self.problem.precision(self.point)
 
     @lazy
     def conversion_size(self) -> float:

@@ -14,6 +14,7 @@ from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Derivatives, Evaluation
+from riemtr.problem.layout import machine_precision
 from riemtr.problem.pymanopt_cost import PymanoptCost
 
 _REQUIRED = ("dim", "inner_product", "norm", "projection", "retraction", "zero_vector")
@@ -147,6 +148,17 @@ class Problem:
         ):
             point = np.asarray(point, dtype=np.result_type(np.asarray(point), np.float64))
         return Evaluation(self, point, Counts() if counts is None else counts)
+
+    @property
+    def dtype(self) -> np.dtype | None:
+        """The floating-point type that the cost says it computes in, if it says so."""
+        dtype = getattr(self.cost, "dtype", None)
+        return dtype if isinstance(dtype, np.dtype) and dtype.kind in "fc" else None
+
+    def precision(self, point: Any) -> float:
+        """Machine epsilon of the coarser of the point's floating-point type and the cost's."""
+        own = 0.0 if self.dtype is None else float(np.finfo(self.dtype).eps)
+        return max(machine_precision(point), own)
 
     @property
     def derivatives(self) -> Derivatives:

@@ -23,7 +23,7 @@ from riemtr.problem import Problem
 from riemtr.problem.lazy import lazy
 
 # Columns of Y weighted and multiplied at a time when the Hessian matrix is formed: the scaled
-# copy stays in the cache, and no second copy of Y ever exists.
+# copy stays in the cache, and there is no other.
 _BLOCK_ENTRIES = 2**18
 # Share of columns below which gathering them costs less than multiplying the others by zero.
 _WORTH_GATHERING = 0.65
@@ -88,15 +88,15 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
-        data = self.data if self.narrow is None else self.narrow
+        narrow = self._narrow()
+        data = self.data if narrow is None else narrow
         for mu, tolerance in smoothings(self.mu, self.scale):
             yield DictionaryCost(data, mu), tolerance
-        if self.narrow is not None:
+        if narrow is not None:
             yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * self.scale
 
-    @lazy
-    def narrow(self) -> np.ndarray | None:
-        """The data in single precision; None where that does not serve.
+    def _narrow(self) -> np.ndarray | None:
+        """Return a copy of the data in single precision; None where that does not serve.
 
         What fits in a cache lies sample by sample, which suits Hessian matrices.
         """
@@ -113,7 +113,6 @@ class DictionaryPoint:
     """The log-cosh cost at one point: one product with Y and one exponential for everything."""
 
     def __init__(self, owner: DictionaryCost, point: np.ndarray):
-        self._owner = owner
         self._data = owner.data
         self._mu = owner.mu
         self._samples = owner.data.shape[1]
@@ -155,8 +154,7 @@ class DictionaryPoint:
     def hessian_matrix(self) -> np.ndarray:
         """Euclidean Hessian matrix, eq. (fq_hess), from the columns whose weight is not negligible.
 
-        Where \\|z\\| is beyond some 18 mu (8 in single precision) the weight is below rounding,
-        beside that of z = 0.
+        Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0.
         """
         return self._weighted_gram(self._data.dtype)
 
@@ -167,12 +165,11 @@ class DictionaryPoint:
         return rough if in_range else self.hessian_matrix()
 
     def _weighted_gram(self, dtype: np.dtype) -> np.ndarray:
-        narrow = self._owner.narrow if dtype == np.float32 else None
-        data = self._data if narrow is None else narrow
+        data = self._data
         samples = data.T if data.flags.f_contiguous else None
         n, p = data.shape
         roots = np.sqrt(self._weights).astype(dtype, copy=False)
-        active = np.flatnonzero(self._decay > np.finfo(dtype).eps)
+        active = np.flatnonzero(self._decay > np.finfo(self._decay.dtype).eps)
         gather = len(active) < _WORTH_GATHERING * p
         count = len(active) if gather else p
         block = max(_BLOCK_ENTRIES // max(n, 1), 1)
@@ -181,7 +178,8 @@ class DictionaryPoint:
             here = slice(first, min(first + block, count))
             chosen: Any = active[here] if gather else here
             if samples is not None:
-                scaled = samples[chosen] * roots[chosen, None]
+                rows, weights = samples[chosen], roots[chosen, None]
+                scaled = np.multiply(rows, weights, dtype=dtype, casting="same_kind")
                 total += scaled.T @ scaled
             else:
                 columns = np.take(data, chosen, axis=1) if gather else data[:, chosen]

@@ -20,7 +20,14 @@ class Task(Generic[T]):
     @property
     def done(self) -> bool:
         """Whether there is an outcome."""
-        return bool(self._done) or (self._future is not None and self._future.done())
+        if self._future is None or self._future.cancelled():
+            return bool(self._done)
+        return self._future.done()
+
+    def check(self) -> None:
+        """Raise the error of a helper that failed."""
+        if self._future is not None and self.done and not self._done:
+            self._future.result()
 
     def do_here(self) -> bool:
         """Do the work in this thread, unless a helper has begun it; return whether it was done."""
@@ -70,6 +77,8 @@ class Helpers:
 
         def tell() -> None:
             nonlocal told
+            for task in tasks:
+                task.check()
             done = sum(task.done for task in tasks)
             for number in range(told + 1, done + 1):
                 tick(number)

@@ -122,6 +122,8 @@ class Run:
                 roundings.append(self.helpers.begin(work))
 
         for number in range(total):
+            for task in roundings:
+                task.check()  # or the error of a helper would wait for the last row
             solves.append(self.solve_row(attempt))
             if rounding and deflation.rounds_meanwhile:
                 begin_roundings()

@@ -17,7 +17,6 @@ import numpy as np
 from riemtr.errors import NonFiniteCostError
 from riemtr.manifolds import random_point, retraction, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
-from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
 from riemtr.solvers.certificate import Tolerances, default_tolerances
@@ -166,11 +165,11 @@ class TrustRegion:
             raise ValueError(f"observers must be a list of callables; got {observers!r}")
         if start is None:
             start = random_point(problem.manifold, np.random.default_rng(rng))
-            dtype = getattr(problem.cost, "dtype", None)  # a float32 cost wants float32 points
-            start = start if dtype is None else start.astype(dtype)
+            # A float32 cost wants float32 points.
+            start = start if problem.dtype is None else start.astype(problem.dtype)
         point = check_point(problem.manifold, start)
         tolerances = default_tolerances(
-            machine_precision(point), self.tolerance, self.curvature_tolerance
+            problem.precision(point), self.tolerance, self.curvature_tolerance
         )
         budget: StoppingCriterion = MaxIterations(self.max_iterations)
         if math.isfinite(self.max_seconds):

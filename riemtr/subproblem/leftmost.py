@@ -25,21 +25,6 @@ class Leftmost(NamedTuple):
     error: float  # |H u - (u'H u) u|, or 0 where it was not computed
 
 
-def indefinite_direction(hessian: np.ndarray, factor: np.ndarray, failed_at: int) -> np.ndarray:
-    """Return a unit vector along which a failed factorization saw no positive curvature.
-
-    The leading block before the failure is factorized; the vector minimises ``v'(H + lambda I)v``
-    with ``v = 1`` at the failure and 0 after it.
-    """
-    k = failed_at - 1
-    direction = np.zeros(hessian.shape[0])
-    direction[k] = 1.0
-    if k:
-        direction[:k] = -lapack.dpotrs(factor[:k, :k], hessian[:k, k])[0]
-        direction /= math.sqrt(direction.dot(direction))
-    return direction
-
-
 def lanczos(hessian: np.ndarray, start: np.ndarray) -> Leftmost:
     """Refine a guess of the leftmost eigenvector by a few Lanczos steps."""
     basis = [start]

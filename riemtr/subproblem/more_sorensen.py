@@ -21,13 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from riemtr.problem.cholesky import indefinite_direction, shifted_cholesky
 from riemtr.subproblem.exact import solve_exact_dense
-from riemtr.subproblem.leftmost import (
-    Leftmost,
-    indefinite_direction,
-    inverse_iteration,
-    lanczos,
-)
+from riemtr.subproblem.leftmost import Leftmost, inverse_iteration, lanczos
 
 _SMALL, _LARGE = 1e-60, 1e60  # beyond these, squares and their products get near the limits
 _EPS = float(np.finfo(float).eps)
@@ -122,7 +118,7 @@ def solve_near_exact(
     multiplier = max(float(initial_multiplier), bounds.lower)
     leftmost = None
     for count in range(1, max_factorizations + 1):
-        factor, failed_at = _factorize(hessian, multiplier)
+        factor, failed_at = shifted_cholesky(hessian, multiplier)
         if failed_at:
             leftmost = lanczos(hessian, indefinite_direction(hessian, factor, failed_at))
             multiplier = bounds.after_failure(multiplier, leftmost)
@@ -296,16 +292,6 @@ class _Bounds:
         """Return a multiplier where the hard case ends and the easy one is left of its root."""
         near = max(self.lower * (1.0 + 0.5 * self.tolerance), 0.5 * (self.lower + farthest))
         return max(min(near, 0.5 * (self.lower + self.upper)), self.rounding)
-
-
-def _factorize(hessian: np.ndarray, multiplier: float) -> tuple[np.ndarray, int]:
-    """Return the upper Cholesky factor of ``H + multiplier I`` and where it broke down, or 0."""
-    n = hessian.shape[0]
-    # The transpose of a C-ordered array is what Fortran wants, and a symmetric one is the same.
-    shifted = hessian.T.copy(order="F")
-    if multiplier != 0.0:
-        shifted.reshape(-1, order="F")[:: n + 1] += multiplier
-    return lapack.dpotrf(shifted, clean=0, overwrite_a=1)
 
 
 def _newton_multiplier(trial: _Trial) -> float:

@@ -294,3 +294,40 @@ def test_needs_fewer_products_than_the_bound_for_the_worst_spectrum():
     worst = 0.5 * (1.0 + root / math.sqrt(values[0] / (values[-1] - values[0])))
     assert found.lower_bound >= -1e-6
     assert here.counts.hessian_products < 0.7 * worst
+
+
+def test_an_early_end_does_not_hide_a_saddle():
+    # Beside 1e10, what a start barely touches looks like rounding.
+    rng = np.random.default_rng(9)
+    for _ in range(400):
+        n = int(rng.integers(3, 12))
+        spectrum = np.append(10.0 ** rng.uniform(-3.0, 10.0, n - 1), -(10.0 ** rng.uniform(-5, -2)))
+        here, values = quadratic("euclidean", spectrum, rng)
+        found = lanczos_curvature(here, 1e-6)
+        slack = 10 * rounding(here, values)
+        assert found.lower_bound <= values[0] + slack
+        if values[0] < -1e-6 - slack:
+            assert not found.lower_bound >= -1e-6
+
+
+def test_looks_at_ritz_vectors_are_few_where_nothing_can_be_decided(monkeypatch):
+    looks = []
+    original = module._ritz
+    monkeypatch.setattr(module, "_ritz", lambda *a: looks.append(1) or original(*a))
+    rng = np.random.default_rng(10)
+    here, _ = quadratic("euclidean", np.append(rng.uniform(0.0, 1e9, 299), 0.0), rng)
+    found = lanczos_curvature(here, 1e-9)
+    assert not found.decides(1e-9)
+    assert len(looks) < 60
+
+
+def test_float32_on_a_manifold_that_draws_float64():
+    matrix = np.diag([1.0, 2.0, 3.0]).astype(np.float32)
+    problem = Problem(
+        pm.Euclidean(3),
+        lambda x: 0.5 * x @ matrix @ x,
+        euclidean_gradient=lambda x: matrix @ x,
+        euclidean_hessian=lambda x, v: matrix @ v,
+    )
+    found = lanczos_curvature(problem.at(np.ones(3, dtype=np.float32)), 1e-3)
+    assert found.min_eigenvalue == pytest.approx(1.0, rel=1e-5)

@@ -304,6 +304,19 @@ def test_curvature_lost_in_rounding_is_left_open():
     assert here.is_positive_to(1e-6) is None
 
 
+def test_a_matrix_that_contradicts_the_products_decides_nothing():
+    wrong = np.diag([1.0, 2.0, -1.0])
+
+    class Inconsistent(Tallied):
+        def at(self, x):
+            point = super().at(x)
+            point.hessian = lambda v: v
+            return point
+
+    here = Problem(pm.Euclidean(3), Inconsistent(wrong, wrong)).at(np.ones(3))
+    assert here.is_positive_to(1e-6) is None
+
+
 def test_a_hessian_of_nan_is_an_error():
     cost = Tallied(np.full((2, 2), np.nan), np.full((2, 2), np.nan))
     here = Problem(pm.Euclidean(2), cost).at(np.ones(2))
@@ -318,3 +331,21 @@ def test_precision_is_that_of_the_coarser_of_point_and_cost():
         problem = riemtr.dictionary_problem(data.astype(kind), 0.1)
         assert problem.at(np.eye(3)[0]).precision == precision
         assert problem.at(np.eye(3, dtype=np.float32)[0]).precision == single
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.int64), np.dtype(object), "torch.float32", 3])
+def test_a_dtype_of_the_cost_that_is_no_floating_point_type_is_none_of_ours(dtype):
+    oracle = Oracle()
+    oracle.at = lambda x: type(
+        "Point",
+        (),
+        {
+            "value": oracle.cost(x),
+            "gradient": oracle.gradient(x),
+            "hessian": lambda self, v: oracle.hessian(x, v),
+        },
+    )()
+    oracle.dtype = dtype
+    problem = Problem(Sphere(N), oracle)
+    assert problem.at(np.eye(N)[0]).precision == np.finfo(float).eps
+    assert riemtr.PracticalTRM().solve(problem, rng=0).converged

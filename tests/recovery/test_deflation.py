@@ -64,6 +64,10 @@ def test_roundings_see_all_of_the_data_whatever_was_set_aside(monkeypatch, small
         np.testing.assert_allclose(found.solution, expected.solution, atol=1e-12)
         np.testing.assert_allclose(found.direction, expected.direction, atol=1e-12)
         assert found.certified
+        if small == 0:  # nothing of the data as they were before is left
+            fresh = Deflation(deflation.data.copy()).round(deflation.rotation.T @ direction)
+            np.testing.assert_array_equal(found.solution, deflation.rotation @ fresh.solution)
+            assert found.iterations == fresh.iterations
         deflation.set_aside(unit(rng, dimension))
     assert deflation.rounds_meanwhile == (small > 0)
     assert np.array_equal(Y, original) == (small > 0)

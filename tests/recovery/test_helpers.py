@@ -54,3 +54,24 @@ def test_errors_arrive(jobs):
     with pytest.raises(ZeroDivisionError):
         helpers.finish(tasks, lambda done: None)
     helpers.close()
+
+
+def test_the_error_of_a_helper_does_not_wait_for_the_others():
+    helpers, done, failed = Helpers(2), [], threading.Event()
+
+    def fail():
+        failed.set()
+        raise ZeroDivisionError
+
+    tasks = [helpers.begin(fail)]
+    assert failed.wait(timeout=60)
+    with pytest.raises(ZeroDivisionError):
+        tasks[0].outcome()
+    tasks += [helpers.begin(lambda: done.append(1)) for _ in range(5)]
+    with pytest.raises(ZeroDivisionError):
+        tasks[0].check()
+    told = []
+    with pytest.raises(ZeroDivisionError):
+        helpers.finish(tasks, told.append)
+    assert told == []
+    helpers.close()

@@ -160,6 +160,14 @@ def test_integer_rank_keeps_the_leading_principal_directions(r, smallest):
     np.testing.assert_allclose(pseudo_inverse, np.eye(r), atol=1e-13 / smallest)
 
 
+def test_signs_are_not_left_to_rounding():
+    rng = np.random.default_rng(11)
+    Y = rng.standard_normal((7, 4)) @ rng.standard_normal((4, 300))
+    for data in (Y, Y[:, ::-1], Y[:, rng.permutation(300)], -Y):
+        basis = precondition(data, rank=3).basis
+        assert np.all(basis[np.argmax(np.abs(basis), axis=0), np.arange(3)] > 0)
+
+
 def test_moon_is_rank_deficient():
     Y = patches(load_image("moon"))
     with pytest.raises(ValueError, match=r"numerical rank 16 .*rank='auto'"):

@@ -201,3 +201,18 @@ def test_zero_gradient_without_known_curvature_gives_a_zero_step():
         step = solver.solve(here, 1.0)
         assert step.norm <= 1e-6
         assert math.isclose(step.predicted_decrease, 0.0, abs_tol=1e-12)
+
+
+def test_the_factor_of_one_stage_serves_the_next():
+    data = np.random.default_rng(5).standard_normal((6, 400))
+    point = riemtr.PracticalTRM().solve(riemtr.dictionary_problem(data, 1.0), rng=0).point
+    nearby = riemtr.Sphere(6).retraction(point, 1e-3 * np.ones(6))
+    first, second = (riemtr.dictionary_problem(data, mu).at(nearby) for mu in (1.0, 0.95))
+    part = riemtr.HybridSubproblem()
+    first.step_matrix()
+    step = part.solve(first, 1.0)
+    assert first.counts.hessian_matrices == 1
+    step = part.solve(second, 1.0, step)
+    assert second.counts.hessian_matrices == 0
+    assert 0 < second.counts.hessian_products <= part.budget
+    assert np.linalg.norm(second.gradient + step.hessian_vector) < 0.1 * second.gradient_norm
