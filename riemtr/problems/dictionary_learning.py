@@ -23,7 +23,7 @@ from riemtr.problem import Problem
 from riemtr.problem.lazy import lazy
 
 # Columns of Y weighted and multiplied at a time when the Hessian matrix is formed: the scaled
-# copy stays in the cache, and there is no other.
+# copy stays in the cache, and no second copy of Y ever exists.
 _BLOCK_ENTRIES = 2**18
 # Share of columns below which gathering them costs less than multiplying the others by zero.
 _WORTH_GATHERING = 0.65
@@ -35,10 +35,6 @@ _STAGE_TOLERANCE = 1e-2
 # the gradient, as a share of the data's scale, to which its digits suffice.
 _NARROW_ENTRIES = 10**7
 _NARROW_TOLERANCE = 1e-4
-# Entries up to which products are as fast whatever lies next to what, and columns per block of a
-# transpose.
-_CACHED_ENTRIES = 2**18
-_TRANSPOSED_COLUMNS = 128
 
 
 class DictionaryCost:
@@ -88,25 +84,17 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
-        narrow = self._narrow()
-        data = self.data if narrow is None else narrow
+        data = self._narrow_data()
         for mu, tolerance in smoothings(self.mu, self.scale):
             yield DictionaryCost(data, mu), tolerance
-        if narrow is not None:
+        if data is not self.data:
             yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * self.scale
 
-    def _narrow(self) -> np.ndarray | None:
-        """Return a copy of the data in single precision; None where that does not serve.
-
-        What fits in a cache lies sample by sample, which suits Hessian matrices.
-        """
+    def _narrow_data(self) -> np.ndarray:
+        """Return the data in single precision where that serves, else the data themselves."""
         small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
         in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
-        if not (small and in_range):
-            return None
-        if self.data.size <= _CACHED_ENTRIES:
-            return _transposed(self.data).T
-        return self.data.astype(np.float32)
+        return self.data.astype(np.float32) if small and in_range else self.data
 
 
 class DictionaryPoint:
@@ -165,37 +153,21 @@ class DictionaryPoint:
         return rough if in_range else self.hessian_matrix()
 
     def _weighted_gram(self, dtype: np.dtype) -> np.ndarray:
-        data = self._data
-        samples = data.T if data.flags.f_contiguous else None
-        n, p = data.shape
-        roots = np.sqrt(self._weights).astype(dtype, copy=False)
-        active = np.flatnonzero(self._decay > np.finfo(self._decay.dtype).eps)
-        gather = len(active) < _WORTH_GATHERING * p
-        count = len(active) if gather else p
+        n, p = self._data.shape
+        roots = np.sqrt(self._weights)
+        active = self._decay > np.finfo(self._decay.dtype).eps
+        gather = np.count_nonzero(active) < _WORTH_GATHERING * p
         block = max(_BLOCK_ENTRIES // max(n, 1), 1)
         total = np.zeros((n, n), dtype=dtype)
-        for first in range(0, count, block):
-            here = slice(first, min(first + block, count))
-            chosen: Any = active[here] if gather else here
-            if samples is not None:
-                rows, weights = samples[chosen], roots[chosen, None]
-                scaled = np.multiply(rows, weights, dtype=dtype, casting="same_kind")
-                total += scaled.T @ scaled
-            else:
-                columns = np.take(data, chosen, axis=1) if gather else data[:, chosen]
-                scaled = np.multiply(columns, roots[chosen], dtype=dtype, casting="same_kind")
-                total += scaled @ scaled.T
+        for first in range(0, p, block):
+            here = slice(first, min(first + block, p))
+            columns, weights = self._data[:, here], roots[here]
+            if gather:
+                chosen = np.flatnonzero(active[here])
+                columns, weights = np.take(columns, chosen, axis=1), weights[chosen]
+            scaled = np.multiply(columns, weights, dtype=dtype, casting="same_kind")
+            total += scaled @ scaled.T
         return total
-
-
-def _transposed(data: np.ndarray) -> np.ndarray:
-    """Return the transpose in single precision, by blocks that stay in the cache."""
-    n, p = data.shape
-    out = np.empty((p, n), dtype=np.float32)
-    for first in range(0, p, _TRANSPOSED_COLUMNS):
-        columns = slice(first, first + _TRANSPOSED_COLUMNS)
-        out[columns] = data[:, columns].astype(np.float32).T
-    return out
 
 
 def smoothings(mu: float, scale: float) -> Iterator[tuple[float, float]]:

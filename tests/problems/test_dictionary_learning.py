@@ -256,22 +256,6 @@ def test_the_rough_matrix_is_the_matrix_in_single_precision(mu):
             np.testing.assert_array_equal(rough, rough.T)
 
 
-def test_narrow_data_lie_sample_by_sample_if_small():
-    data = sparse_data(13, 5, 300)
-    large = sparse_data(13, 5, module._CACHED_ENTRIES // 5 + 1)
-    for original, order in ((data, "f_contiguous"), (large, "c_contiguous")):
-        for easier, _ in DictionaryCost(original, 1e-2).easier():
-            assert getattr(easier.data.flags, order)
-            np.testing.assert_array_equal(easier.data, original.astype(np.float32))
-            q = Sphere(5).random_point(0)
-            expected = naive(original, easier.mu, q)[2]
-            matrix = easier.at(q).hessian_matrix()
-            assert np.linalg.norm(matrix - expected) <= 3e-6 * np.linalg.norm(expected)
-    # Where single precision would not do, the data themselves serve.
-    for same in (DictionaryCost(1e20 * data, 1e18), DictionaryCost(data, 1e-9)):
-        assert all(easier.data is same.data for easier, _ in same.easier())
-
-
 def test_samples_far_off_that_carry_all_the_curvature_count():
     # At 8.1 mu each has a weight below single precision beside the one at zero, but there are many.
     n, p, mu = 5, 10_000, 1e-3
