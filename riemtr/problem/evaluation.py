@@ -20,12 +20,8 @@ from riemtr.manifolds import (
 from riemtr.manifolds.sphere import safe_norm
 from riemtr.problem.autodiff import NotDifferentiableError, UnverifiedError
 from riemtr.problem.counts import Counts
-from riemtr.problem.curvature import (
-    Curvature,
-    dense_curvature,
-    is_positive,
-    lanczos_curvature,
-)
+from riemtr.problem.curvature import Curvature, dense_curvature, is_positive
+from riemtr.problem.lanczos import lanczos_curvature
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
 
