@@ -128,7 +128,8 @@ def recover(
     jobs: Annotated[
         int,
         typer.Option(
-            help="How many rows to work on at once; -1 for all cores. Same result.",
+            help="Threads to use, on data of a million entries and more; -1 for all cores. Same "
+            "result.",
             rich_help_panel=_METHOD,
         ),
     ] = -1,
