@@ -23,10 +23,9 @@ from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.solvers import Iteration, Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED, certify_evaluation, default_tolerances
-from riemtr.solvers.iteration import history_row
+from riemtr.solvers.iteration import Observer, history_row
 from riemtr.solvers.stopping import GradientNorm, MaxSeconds
 from riemtr.solvers.stopwatch import Stopwatch
-from riemtr.solvers.trust_region import Observer
 
 
 @dataclass(frozen=True)

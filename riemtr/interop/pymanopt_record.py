@@ -9,9 +9,8 @@ from typing import Any
 from riemtr.interop.pymanopt_problem import Oracles
 from riemtr.problem import Counts, Evaluation, Problem
 from riemtr.solvers import Iteration, Reason, Status, StoppingCriterion
-from riemtr.solvers.iteration import history_row
+from riemtr.solvers.iteration import Observer, history_row
 from riemtr.solvers.stopwatch import Stopwatch
-from riemtr.solvers.trust_region import Observer
 
 
 class Stop(Exception):

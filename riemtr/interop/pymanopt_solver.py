@@ -33,7 +33,7 @@ from riemtr.solvers.certificate import (
     certify_evaluation,
     default_tolerances,
 )
-from riemtr.solvers.trust_region import Observer
+from riemtr.solvers.iteration import Observer
 
 _POPULATIONS = (NelderMead, ParticleSwarm)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,9 @@ class Iteration:
         """Gradient norm at the current point."""
         return self.here.gradient_norm
 
+
+Observer = Callable[[Iteration], Any]
+"""Gets every iteration; a true return value stops the run."""
 
 HISTORY_COLUMNS = (
     "iteration",

@@ -1,8 +1,6 @@
-"""The trust-region loop: one loop for every method, which differ in the parts they pass.
+"""Trust-region methods: one solver for all of them, which differ in the parts they pass.
 
-One iteration: the stopping criterion looks at the current point; the subproblem solver proposes a
-step; the move takes it to the manifold; the acceptance rule compares the cost there with the
-model's prediction; the radius policy draws its conclusion.
+The loop itself is in :mod:`riemtr.solvers.descent`.
 """
 
 from __future__ import annotations
@@ -14,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.errors import NonFiniteCostError
-from riemtr.manifolds import random_point, retraction, typical_distance
-from riemtr.problem import Counts, Evaluation, Problem, as_problem
+from riemtr.manifolds import random_point, retraction
+from riemtr.problem import Problem, as_problem
 from riemtr.problem.points import check_point
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
-from riemtr.solvers.certificate import Tolerances, default_tolerances
-from riemtr.solvers.iteration import Iteration, history_row
+from riemtr.solvers.certificate import default_tolerances
+from riemtr.solvers.descent import Descent
+from riemtr.solvers.iteration import Observer
 from riemtr.solvers.radius import AdaptiveRadius, RadiusPolicy
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
@@ -32,16 +30,10 @@ from riemtr.solvers.stopping import (
     SecondOrder,
     StoppingCriterion,
 )
-from riemtr.solvers.stopwatch import Stopwatch
-from riemtr.subproblem import Step, SubproblemSolver, TruncatedCG
+from riemtr.subproblem import SubproblemSolver, TruncatedCG
 
-Observer = Callable[[Iteration], Any]
 WarmUp = Callable[[Problem], Iterable[tuple[Problem, float]]]
 
-# Iterations without a lower cost or a clearly smaller gradient before a run is called off.
-_PATIENCE = 50
-# Roundings that a cost may be off by.
-_ROUNDINGS = 10
 _OUT_OF_BUDGET = (Status.MAX_ITERATIONS, Status.MAX_SECONDS, Status.STOPPED)
 
 
@@ -178,7 +170,7 @@ class TrustRegion:
         limits = budget if stop is None else budget | stop
         if isinstance(stop, (MaxIterations, MaxSeconds, MaxProducts)):
             budget = limits
-        run = _Run(self, tolerances, observers)
+        run = Descent(self, tolerances, observers)
         goal = SecondOrder(tolerances.gradient, tolerances.curvature)
         try:
             for easier, tolerance in self.warm_up(problem):
@@ -196,158 +188,3 @@ class TrustRegion:
         if reason.converged and not run.best.gradient_norm <= tolerances.gradient:
             reason = Reason(Status.STOPPED, "second-order point to the tolerances of stop")
         return run.result(problem, reason)
-
-
-class _Run:
-    """The mutable state of one call of ``solve``."""
-
-    def __init__(self, solver: TrustRegion, tolerances: Tolerances, observers: Sequence[Observer]):
-        self.solver = solver
-        self.tolerances = tolerances
-        self.observers = observers
-        self.counts = Counts()
-        self.watch = Stopwatch()
-        self.rows: list[tuple[Any, ...]] = []
-        self.number = 0
-        self.stage = 0
-        self.radius: float | None = None
-        self.step: Step | None = None
-        self.best: Any = None
-
-    def descend(self, problem: Problem, point: Any, criterion: StoppingCriterion) -> Reason:
-        """Run the loop on one problem until the criterion or a lack of progress ends it."""
-        solver = self.solver
-        here = self._start(problem, point)
-        radius = solver.radius.initial(problem) if self.radius is None else self.radius
-        limit = solver.radius.limit(problem)
-        smallest = here.precision * typical_distance(problem.manifold)
-        scale = min(1.0, abs(here.cost))
-        progress = _Progress(here)
-        iteration = self._iteration(here, radius)
-        while True:
-            wish = self._record(iteration)
-            reason = criterion.check(iteration) or wish
-            reason = reason or self._no_progress(progress, radius, smallest)
-            if reason is not None:
-                self.radius = radius
-                if reason.status in (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED):
-                    self.best = here
-                return reason
-            escaping = here.gradient_norm <= self.tolerances.gradient
-            step = self.step = solver.subproblem.solve(here, radius, self.step)
-            if not step.norm > 0.0:
-                return Reason(Status.STALLED, "the model has no descent left")
-            there = problem.at(solver.move(problem.manifold, here.point, step.vector), self.counts)
-            noise = here.precision * max(abs(here.cost), scale)
-            verdict = solver.acceptance.judge(here, there, step, noise)
-            accepted = verdict.accepted and math.isfinite(there.gradient_norm)
-            radius = min(solver.radius.update(radius, verdict, step), limit)
-            if accepted:
-                here = there
-                if _is_better(here, self.best, noise):
-                    self.best = here
-            elif verdict.accepted:
-                radius *= 0.25
-            progress.note(here)
-            self.number += 1
-            iteration = self._iteration(
-                here, radius, step, verdict.ratio, accepted, escaping and accepted
-            )
-
-    def _start(self, problem: Problem, point: Any) -> Evaluation:
-        here = problem.at(point, self.counts)
-        self.best = here
-        if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
-            raise NonFiniteCostError(
-                f"the cost at the start is {here.cost} and its gradient norm "
-                f"{here.gradient_norm}: both must be finite; choose another start, or mend the cost"
-            )
-        return here
-
-    def _iteration(
-        self,
-        here: Evaluation,
-        radius: float,
-        step: Step | None = None,
-        ratio: float = math.nan,
-        accepted: bool = True,
-        escaped: bool = False,
-    ) -> Iteration:
-        return Iteration(
-            self.number,
-            self.stage,
-            here,
-            radius,
-            step,
-            ratio,
-            accepted,
-            escaped,
-            self.watch.seconds,
-            self.counts.snapshot(),
-        )
-
-    def _record(self, iteration: Iteration) -> Reason | None:
-        self.rows.append(history_row(iteration))
-        reason = None
-        if self.observers:
-            with self.watch.paused():
-                for observer in self.observers:
-                    if observer(iteration):
-                        reason = Reason(Status.STOPPED, "by an observer")
-        return reason
-
-    def _no_progress(self, progress: _Progress, radius: float, smallest: float) -> Reason | None:
-        if progress.idle >= _PATIENCE:
-            limited = self.step is not None and self.step.on_boundary
-            cycling = limited and not self.solver.radius.adapts
-            return Reason(
-                Status.CYCLING if cycling else Status.STALLED,
-                f"no progress in {_PATIENCE} iterations",
-            )
-        if radius < smallest:
-            return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
-        return None
-
-    def result(self, problem: Problem, reason: Reason) -> Result:
-        """Assemble the result."""
-        seconds, counts = self.watch.seconds, self.counts.snapshot()
-        best = self.best
-        if best.problem is not problem:  # interrupted while warming up
-            best = problem.at(best.point)
-        return Result(
-            point=best.point,
-            cost=best.cost,
-            gradient_norm=best.gradient_norm,
-            iterations=self.number,
-            seconds=seconds,
-            reason=reason,
-            counts=counts,
-            rows=self.rows,
-            solver=self.solver,
-            evaluation=best,
-            tolerances=self.tolerances,
-        )
-
-
-def _is_better(here: Evaluation, best: Evaluation, noise: float) -> bool:
-    """Whether the cost is lower, or the same to rounding and the gradient smaller."""
-    noise *= _ROUNDINGS
-    if here.cost < best.cost - noise or not math.isfinite(best.cost):
-        return True
-    return here.cost <= best.cost + noise and here.gradient_norm <= best.gradient_norm
-
-
-class _Progress:
-    """How long ago the cost or the gradient was last improved."""
-
-    def __init__(self, here: Evaluation):
-        self.cost = here.cost
-        self.gradient_norm = here.gradient_norm
-        self.idle = 0
-
-    def note(self, here: Evaluation) -> None:
-        lower = here.cost < self.cost - here.precision * abs(self.cost)
-        flatter = here.gradient_norm < 0.9 * self.gradient_norm
-        self.idle = 0 if lower or flatter else self.idle + 1
-        self.cost = min(self.cost, here.cost)
-        self.gradient_norm = min(self.gradient_norm, here.gradient_norm)
