@@ -46,7 +46,8 @@ def require(module: str, extra: str) -> ModuleType:
     except ImportError as error:
         package = module.split(".")[0]
         raise MissingExtraError(
-            f"this feature needs {package!r}; install it with: pip install 'riemtr[{extra}]'"
+            f"this feature needs {package!r}; install it with: pip install 'riemtr[{extra}]' (in a "
+            f"clone of riemtr: pip install '.[{extra}]')"
         ) from error
 
 

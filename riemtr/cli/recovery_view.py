@@ -19,6 +19,7 @@ from riemtr.recovery import Progress, Recovery
 from riemtr.recovery.figures import concentration
 from riemtr.recovery.resultfiles import count_zeros
 
+_SPARSER = 0.9  # share of the data's concentration below which X is called sparser
 _SHOWN = 12  # rows of the table; beyond that only those not to be trusted
 _STAGES = {
     "solve": "finding sparse directions",
@@ -150,7 +151,9 @@ def explain_sparsity(found: Recovery, data: np.ndarray) -> str:
     if exact == len(found.atoms):
         return f"every row of X is exactly sparse: {np.mean(X == 0):.0%} of its entries are zero"
     some = f"{exact} of {len(found.atoms)} rows are exactly sparse, the others not"
-    none = "no row is exactly sparse, as usual for real data, but nearly"
+    none = "no row is exactly sparse, as usual for real data, but X is sparser than they are"
+    if after > _SPARSER * before:
+        none = "no row is exactly sparse, nor is X sparser than the data"
     return (
         f"{some if exact else none}: {after:.0%} of the entries of X hold 90% of its sum of "
         f"squares, of the data {before:.0%}"

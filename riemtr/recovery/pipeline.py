@@ -111,6 +111,12 @@ def recover_dictionary(
         run = Run(white, precondition, float(mu), solver, seed, journal, watch, helpers, begin)
         try:
             rows = run.recover(rounding)
+        except KeyboardInterrupt:
+            if checkpoint is None:
+                raise
+            raise KeyboardInterrupt(
+                f"what was found is in {os.fspath(checkpoint)!r}: the same call continues there"
+            ) from None
         finally:
             helpers.close()
             journal.close()

@@ -225,6 +225,11 @@ def _choose_rank(Y: Matrix, values: np.ndarray, wanted: int | str | None) -> int
     r = Y.shape[0] if wanted is None else int(wanted)
     if r <= numerical:
         return r
+    if r > Y.shape[0]:
+        raise ValueError(
+            f"rank must be at most {Y.shape[0]}, the number of rows of Y; got {wanted!r}: leave it "
+            f"out for all of them"
+        )
     zero = np.flatnonzero(_nonzeros(Y) == 0)
     causes = f"row {zero[0]} is zero" if zero.size else "some rows are combinations of others"
     kind = "of full rank" if wanted is None else f"of rank at least {r}, the rank asked for"

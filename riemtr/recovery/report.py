@@ -140,6 +140,8 @@ class Recovery:
         atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
         doubtful = [i for i, atom in enumerate(atoms) if atom.doubts]
         trust = "all" if not doubtful else f"all but {', '.join(map(str, doubtful))}"
+        if not any(atom.exact for atom in atoms):
+            trust += ", as far as one row can tell: none is exactly sparse; try another seed"
         return [
             ("dictionary", f"{n} x {rank}, from {p} samples"),
             ("rows certified", f"{sum(atom.certified for atom in atoms)} of {rank}"),

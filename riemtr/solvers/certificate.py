@@ -77,8 +77,17 @@ class Certificate:
         strict = ", strict" if self.strict else ""
         return (
             f"<Certificate: {self.verdict}{strict}; gradient norm {self.gradient_norm:.2e}, "
-            f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})>"
+            f"{self.curvature_in_words}>"
         )
+
+    @property
+    def curvature_in_words(self) -> str:
+        """What is known of the smallest eigenvalue."""
+        if self.verdict == NOT_CRITICAL:
+            return "curvature not looked at"
+        if self.verdict in (SADDLE, MAXIMIZER):  # how far below is of no interest
+            return f"smallest eigenvalue at most {self.min_eigenvalue:.3e}"
+        return f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})"
 
 
 def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:

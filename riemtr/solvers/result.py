@@ -99,8 +99,7 @@ class Result:
             (
                 "certificate",
                 f"{self.certificate.verdict}{', strict' if self.certificate.strict else ''}; "
-                f"smallest eigenvalue {self.certificate.min_eigenvalue:.4g} "
-                f"± {self.certificate.error_bound:.1e}",
+                f"{self.certificate.curvature_in_words}",
             ),
             ("iterations", f"{self.iterations} in {self.seconds:.4g} s"),
             (

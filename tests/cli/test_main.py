@@ -84,7 +84,8 @@ def test_without_the_extra_it_is_named(tmp_path, package):
     assert process.returncode == 2
     assert process.stdout == ""
     assert process.stderr.strip() == (
-        f"error: this feature needs {package!r}; install it with: pip install 'riemtr[cli]'"
+        f"error: this feature needs {package!r}; install it with: pip install 'riemtr[cli]' (in a "
+        f"clone of riemtr: pip install '.[cli]')"
     )
 
 

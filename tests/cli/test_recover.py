@@ -195,7 +195,7 @@ def test_without_exact_zeros_the_words_are_modest(tmp_path):
         (["camra"], "must be one of 'astronaut'"),
         (["Y.npy", "--mu", "-1"], "mu must be a positive finite number"),
         (["Y.npy", "--rank", "many"], "--rank must be"),
-        (["Y.npy", "--rank", "9"], "rank at least 9"),
+        (["Y.npy", "--rank", "9"], "rank must be at most"),
         (["Y.npy", "--seed", "-1"], "--seed must be a nonnegative integer"),
         (["Y.npy", "--jobs", "0"], "--jobs must be"),
         (["Y.npy", "--patch-size", "4"], "--patch-size must be"),

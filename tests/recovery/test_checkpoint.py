@@ -106,7 +106,7 @@ def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_an_unwritable_path_is_found_out_at_once(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"a folder that exists; .*: create it first"):
         FileJournal(tmp_path / "no" / "such" / "folder.npz", SETTINGS)
 
 

@@ -24,6 +24,7 @@ from riemtr.data import (
     coefficient_error,
     dictionary_error,
 )
+from riemtr.errors import OtherRunError
 from riemtr.recovery import precondition, recover_dictionary, recover_row
 
 
@@ -449,3 +450,35 @@ def test_killed_at_random_moments_it_ends_bit_for_bit_where_it_would_have(tmp_pa
         np.testing.assert_array_equal(found["X"], expected.coefficients)
         np.testing.assert_array_equal(found["Q"], expected.directions)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["Y.npy", "found.npz", "run.npz"]
+
+
+def test_a_dictionary_without_exact_rows_is_not_praised():
+    noise = np.random.default_rng(0).standard_normal((4, 400))
+    found = recover_dictionary(noise, rng=0)
+    assert found.certified
+    assert "as far as one row can tell: none is exactly sparse" in repr(found)
+    assert "none is exactly sparse" not in repr(recover_dictionary(draw(n=4).observations, rng=0))
+
+
+def test_interrupted_with_a_checkpoint_it_says_how_to_go_on(tmp_path):
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    Y, path = draw(n=4).observations, tmp_path / "run.npz"
+    with pytest.raises(KeyboardInterrupt, match="the same call continues there"):
+        recover_dictionary(Y, rng=0, checkpoint=path, progress=stop)
+    assert same(recover_dictionary(Y, rng=0, checkpoint=path), recover_dictionary(Y, rng=0))
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        recover_dictionary(Y, rng=0, progress=stop)
+
+
+def test_a_checkpoint_of_other_data(tmp_path):
+    Y, path = draw(n=4).observations, tmp_path / "run.npz"
+    recover_dictionary(Y, rng=0, checkpoint=path)
+    with pytest.raises(OtherRunError, match=r"\(Y: other data\)"):
+        recover_dictionary(2.0 * Y, rng=0, checkpoint=path)
+
+
+def test_a_rank_beyond_the_rows():
+    with pytest.raises(ValueError, match="rank must be at most 4, the number of rows of Y; got 99"):
+        recover_dictionary(draw(n=4).observations, rank=99)

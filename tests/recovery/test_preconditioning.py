@@ -336,8 +336,11 @@ def test_bad_rank(rank):
 
 
 def test_rank_above_the_numerical_rank():
-    with pytest.raises(ValueError, match=r"rank at least 6, the rank asked for; .*rank 5"):
+    with pytest.raises(ValueError, match=r"rank must be at most 5, the number of rows of Y; got 6"):
         precondition(Y0, rank=6)
+    deficient = np.vstack([Y0, Y0[:1] + Y0[1:2]])
+    with pytest.raises(ValueError, match=r"rank at least 6, the rank asked for; .*rank 5"):
+        precondition(deficient, rank=6)
 
 
 @pytest.mark.parametrize("theta", [0, 1.5, np.nan])

@@ -240,3 +240,15 @@ def test_cancellation_in_the_riemannian_hessian_widens_the_bound():
         certificate = riemtr.certify(problem, np.eye(20)[0], tolerance=1.0)
         truth = 1.0 / 19.0
         assert abs(certificate.min_eigenvalue - truth) <= certificate.error_bound
+
+
+def test_words_about_the_curvature():
+    matrix = np.diag([1.0, 2.0, 3.0])
+    problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x @ matrix @ x)
+    lowest, middle, highest = (riemtr.certify(problem, point) for point in np.eye(3))
+    assert "strict; gradient norm" in repr(lowest)
+    assert "smallest eigenvalue 2.000e+00 (error bound" in repr(lowest)
+    assert "smallest eigenvalue at most -2.000e+00>" in repr(middle)
+    assert "smallest eigenvalue at most -4.000e+00>" in repr(highest)
+    elsewhere = riemtr.certify(problem, np.ones(3) / np.sqrt(3.0))
+    assert repr(elsewhere).endswith("curvature not looked at>")
