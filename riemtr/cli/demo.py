@@ -28,7 +28,7 @@ _MODEL = models.BernoulliGaussian(
     n=20, p=models.paper_sample_size(20), theta=0.2, dictionary=models.Conditioned(10.0)
 )
 _CAPTIONS = {
-    "atoms.png": "the 64 atoms: edges, bars and textures, as in the paper",
+    "atoms.png": "the 64 atoms: edges and bars first, fine texture last",
     "sparsity.png": "pixels against coefficients: few of the latter do the work",
     "convergence.png": "a run from a maximizer past a saddle point, and how it leaves them",
     "landscape.png": "the cost on a sphere: every way down ends at a solution",
