@@ -56,7 +56,7 @@ def _pipeline(solver: RowSolver) -> RecoveryMethod:
 
 def ours() -> RecoveryMethod:
     """Return riemtr's pipeline: practical trust regions, rounding by linear programming."""
-    return _pipeline(default_solver(scale=1.0))
+    return _pipeline(default_solver(scale=1.0, mu=_MU))
 
 
 def ours_exact() -> RecoveryMethod:

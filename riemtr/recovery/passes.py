@@ -93,7 +93,7 @@ class Run:
         )
         self.inspector = Inspector(self.deflation)
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
-        self.solver = default_solver(size) if solver is None else solver
+        self.solver = default_solver(size, mu) if solver is None else solver
 
     def recover(self, rounding: bool) -> list[Row]:
         """Return r rows: a first pass, then the bad ones again until none is or attempts end."""

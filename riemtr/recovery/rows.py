@@ -20,7 +20,10 @@ from riemtr.solvers import PracticalTRM, Status
 _VERTEX = 4  # zeros per unknown: a vertex of the linear program must have nearly one
 _SPANNING = 0.1  # least share of the typical eigenvalue, of the Gram matrix of a row's zeros
 _SAMPLE = 64  # zeros per unknown that suffice for that
-_TOLERANCE = 1e-2  # gradient norm over the data's scale: rounding needs the basin, no digits
+# Rounding needs the basin, no digits: gradient norm over the data's scale, and negative curvature
+# over what curvatures grow with as mu falls, the scale squared over mu.
+_TOLERANCE = 1e-2
+_CURVATURE_TOLERANCE = 1e-3
 
 
 Data = Deflation | PartitionedDeflation
@@ -92,9 +95,11 @@ class Row:
         return self.rounding is not None and self.rounding.certified
 
 
-def default_solver(scale: float) -> RowSolver:
+def default_solver(scale: float, mu: float) -> RowSolver:
     """Return the solver used unless another is given; scale is the size of the data's entries."""
-    return PracticalTRM(tolerance=_TOLERANCE * scale, curvature_tolerance=_TOLERANCE * scale)
+    tolerance = _TOLERANCE * scale
+    curvature_tolerance = max(_CURVATURE_TOLERANCE * scale * (scale / mu), tolerance)
+    return PracticalTRM(tolerance=tolerance, curvature_tolerance=curvature_tolerance)
 
 
 def solve_deflated(
