@@ -19,7 +19,6 @@ from riemtr.compare.applicability import DoesNotApply
 from riemtr.errors import NonFiniteCostError
 from riemtr.manifolds import Sphere, random_point
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
-from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.solvers import Iteration, Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED, certify_evaluation, default_tolerances
@@ -111,7 +110,7 @@ class LBFGS:
             start = random_point(problem.manifold, np.random.default_rng(rng))
         start = check_point(problem.manifold, start)
         tolerances = default_tolerances(
-            machine_precision(start), self.tolerance, self.curvature_tolerance
+            problem.precision(start), self.tolerance, self.curvature_tolerance
         )
         criterion = GradientNorm(tolerances.gradient) | MaxSeconds(self.max_seconds)
         run = _Run(problem, start, criterion if stop is None else criterion | stop, observers)

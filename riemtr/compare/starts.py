@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.compare.deadline import OutOfTime, deadline
-from riemtr.manifolds import random_point, retraction
+from riemtr.manifolds import retraction
 from riemtr.problem import Evaluation, Problem
 from riemtr.solvers.certificate import MAXIMIZER, SADDLE, Tolerances, certify_evaluation
 from riemtr.solvers.stopwatch import Stopwatch
@@ -69,7 +69,7 @@ def random_starts(problem: Problem, count: int, seed: int) -> list[Start]:
     >>> bool((few[1].point == many[1].point).all())
     True
     """
-    return [Start("random", _draw(problem, (seed, 0, number))) for number in range(count)]
+    return [Start("random", problem.random_point((seed, 0, number))) for number in range(count)]
 
 
 def saddle_starts(
@@ -116,7 +116,7 @@ def search_saddles(
                 if watch.seconds > max_seconds:  # where there are no alarms
                     raise OutOfTime
                 try:
-                    here = _critical_point(problem, _draw(problem, (seed, 1, number)))
+                    here = _critical_point(problem, problem.random_point((seed, 1, number)))
                     if not any(abs(here.cost - cost) <= _SAME_COST * abs(cost) for cost in found):
                         start = _as_saddle(here)
                         found |= {} if start is None else {here.cost: start}
@@ -125,12 +125,6 @@ def search_saddles(
     except OutOfTime:
         return list(found.values()), f"the search was ended after {max_seconds:g} s"
     return list(found.values()), "" if found else trouble
-
-
-def _draw(problem: Problem, seed: tuple[int, int, int]) -> Any:
-    point = random_point(problem.manifold, np.random.default_rng(seed))
-    # A float32 cost wants float32 points.
-    return point if problem.dtype is None else point.astype(problem.dtype)
 
 
 def _critical_point(problem: Problem, point: Any) -> Evaluation:

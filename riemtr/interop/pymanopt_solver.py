@@ -23,7 +23,6 @@ from riemtr.interop.pymanopt_record import Record, Stop
 from riemtr.manifolds import random_point
 from riemtr.manifolds.protocol import global_numpy_randomness
 from riemtr.problem import Counts, as_problem
-from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.solvers import Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.certificate import (
@@ -133,7 +132,7 @@ class PymanoptSolver:
             start = random_point(converted.manifold, rng)
         start = check_point(converted.manifold, start)
         tolerances = default_tolerances(
-            machine_precision(start),
+            converted.precision(start),
             self.optimizer._min_gradient_norm,
             self.curvature_tolerance,
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pymanopt
 
-from riemtr.manifolds import converts_hessians
+from riemtr.manifolds import converts_hessians, random_point
 from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
@@ -154,6 +154,11 @@ class Problem:
         """The floating-point type that the cost says it computes in, if it says so."""
         dtype = getattr(self.cost, "dtype", None)
         return dtype if isinstance(dtype, np.dtype) and dtype.kind in "fc" else None
+
+    def random_point(self, rng: Any) -> Any:
+        """Draw a point of the manifold, of the cost's own floating-point type if it has one."""
+        point = random_point(self.manifold, np.random.default_rng(rng))
+        return point if self.dtype is None else point.astype(self.dtype)
 
     def precision(self, point: Any) -> float:
         """Machine epsilon of the coarser of the point's floating-point type and the cost's."""

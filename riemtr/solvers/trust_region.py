@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
-
-from riemtr.manifolds import random_point, retraction
+from riemtr.manifolds import retraction
 from riemtr.problem import Problem, as_problem
 from riemtr.problem.points import check_point
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
@@ -156,9 +154,7 @@ class TrustRegion:
         if not isinstance(observers, Iterable):
             raise ValueError(f"observers must be a list of callables; got {observers!r}")
         if start is None:
-            start = random_point(problem.manifold, np.random.default_rng(rng))
-            # A float32 cost wants float32 points.
-            start = start if problem.dtype is None else start.astype(problem.dtype)
+            start = problem.random_point(rng)
         point = check_point(problem.manifold, start)
         tolerances = default_tolerances(
             problem.precision(point), self.tolerance, self.curvature_tolerance
