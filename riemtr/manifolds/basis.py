@@ -73,10 +73,11 @@ class HouseholderBasis:
     def compress(self, matrix: np.ndarray) -> np.ndarray:
         """Return U' M U for a symmetric n x n matrix, in O(n^2)."""
         beta, axis = self._beta, self._axis
-        image = beta * (matrix @ axis)
-        image -= (0.5 * beta * float(image @ axis)) * axis
-        update = np.outer(image[1:], axis[1:])
-        return matrix[1:, 1:] - update - update.T
+        image = beta * matrix.dot(axis)
+        image -= (0.5 * beta * image.dot(axis)) * axis
+        # R M R = M - image axis' - axis image', both outer products in one.
+        pair = np.array((image[1:], axis[1:]))
+        return matrix[1:, 1:] - pair.T @ pair[::-1]
 
     def matrix(self) -> np.ndarray:
         """Return U itself, of shape (n, n - 1)."""

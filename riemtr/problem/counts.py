@@ -17,7 +17,7 @@ class Counts:
         Hessian-vector products, those spent on the certificate included. A Hessian matrix
         assembled from products counts as that many products.
     hessian_matrices : int
-        Hessian matrices formed by a cost that offers them.
+        Hessian matrices formed by a cost that offers them, in whole or in part.
     """
 
     costs: int = 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from riemtr.manifolds import (
-    Sphere,
     TangentBasis,
     riemannian_gradient,
     riemannian_hessian,
@@ -17,7 +17,6 @@ from riemtr.manifolds import (
     to_tangent,
     transport,
 )
-from riemtr.manifolds.sphere import safe_norm
 from riemtr.problem.autodiff import NotDifferentiableError, UnverifiedError
 from riemtr.problem.counts import Counts
 from riemtr.problem.curvature import Curvature, dense_curvature, is_positive
@@ -51,10 +50,6 @@ class Derivatives:
     embeds_vectors: bool = True
 
 
-def _dot(vector_a: np.ndarray, vector_b: np.ndarray) -> float:
-    return float(vector_a.dot(vector_b))
-
-
 class Evaluation:
     """A problem at one point.
 
@@ -71,17 +66,13 @@ class Evaluation:
     (2.0, 0.0, array([[-2.]]))
     """
 
-    def __init__(self, problem: Problem, point: Any, counts: Counts):
+    def __init__(self, problem: Problem, point: Any, counts: Counts, record: Any = None):
         self.problem = problem
         self.manifold = problem.manifold
         self.point = point
         self.counts = counts
+        self._record = record
         self._local = problem.cost.at(point)
-        # On the sphere, without the detour over pymanopt's conventions.
-        self._on_sphere = type(self.manifold) is Sphere
-        if self._on_sphere:
-            self.inner = _dot  # type: ignore[method-assign]
-            self.norm = safe_norm  # type: ignore[method-assign]
 
     @lazy
     def cost(self) -> float:
@@ -126,8 +117,6 @@ class Evaluation:
         """Riemannian gradient."""
         if self.problem.derivatives.gradient == "riemannian":
             return self._as_tangent(self._raw_gradient)
-        if self._on_sphere:
-            return self.manifold.projection(self.point, self._raw_gradient)
         return riemannian_gradient(self.manifold, self.point, self._raw_gradient)
 
     @lazy
@@ -146,8 +135,6 @@ class Evaluation:
 
     def tangent(self, vector: Any) -> Any:
         """Remove what rounding has left of a vector outside the tangent space."""
-        if self._on_sphere:
-            return self.manifold.projection(self.point, vector)
         return to_tangent(self.manifold, self.point, vector)
 
     def hessian(self, vector: Any) -> Any:
@@ -171,11 +158,6 @@ class Evaluation:
     def _product(self, vector: Any, kinds: Derivatives) -> Any:
         if kinds.hessian == "riemannian":
             return self._as_tangent(self.in_precision(self._local.hessian(vector)))
-        if self._on_sphere:
-            product = self.in_precision(self._local.hessian(vector))
-            return self.manifold.euclidean_to_riemannian_hessian(
-                self.point, self._raw_gradient, product, vector
-            )
         embedded = vector
         if kinds.embeds_vectors:
             embedded = self.manifold.embedding(self.point, vector)
@@ -193,9 +175,7 @@ class Evaluation:
         return (ahead - behind) * (0.5 / step)
 
     def _gradient_nearby(self, displacement: Any) -> Any:
-        nearby = Evaluation(
-            self.problem, self.manifold.retraction(self.point, displacement), self.counts
-        )
+        nearby = self.problem.at(self.manifold.retraction(self.point, displacement), self.counts)
         return transport(self.manifold, nearby.point, self.point, nearby.gradient)
 
     def precondition(self, vector: Any) -> Any:
@@ -246,9 +226,6 @@ class Evaluation:
 
     def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
         """Matrix of the Riemannian Hessian from that of the Euclidean one."""
-        if isinstance(self.manifold, Sphere):
-            basis = self.manifold.tangent_basis(self.point)
-            return self.manifold.riemannian_hessian_matrix(basis, self._raw_gradient, ambient)
         return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
 
     def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:
@@ -300,6 +277,26 @@ class Evaluation:
         """Whether the Hessian matrix is already known."""
         return "_matrix" in self.__dict__
 
+    @property
+    def hessian_record(self) -> Any:
+        """What the cost can use at later points of the last Hessian matrix that it formed."""
+        own = getattr(self._local, "hessian_record", None)
+        return self._record if own is None else own
+
+    def _telling_matrices(self) -> Iterator[tuple[np.ndarray, float]]:
+        """Yield matrices that tell the sign of the curvature, cheapest first, with accuracies.
+
+        Where none is known yet, that is first a bound from below, from an earlier point's.
+        """
+        if not (self._record is None or self.has_step_matrix):
+            floor = self._local.hessian_floor(self._record)
+            if floor is not None:
+                self.counts.hessian_matrices += 1
+                yield self._riemannian(floor), 2.0 * _ROUGH
+        if self._is_rough:
+            yield self._rough_matrix, _ROUGH
+        yield self._matrix, 0.0
+
     def curvature(self, tolerance: float) -> Curvature:
         """Smallest Hessian eigenvalue, known well enough to compare it with ``-tolerance``.
 
@@ -334,10 +331,10 @@ class Evaluation:
         """
         decided = None
         if self._curvature is None and (self.offers_matrix or self.has_matrix):
-            if self._is_rough:
-                decided = is_positive(self, self._rough_matrix, tolerance, _ROUGH)
-            if decided is None:
-                decided = is_positive(self, self._matrix, tolerance)
+            for matrix, accuracy in self._telling_matrices():
+                decided = is_positive(self, matrix, tolerance, accuracy)
+                if decided is not None:
+                    break
             self._is_negative = decided is False
         if decided is None:
             curvature = self.curvature(tolerance)

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pymanopt
 
-from riemtr.manifolds import converts_hessians, random_point
+from riemtr.manifolds import Sphere, converts_hessians, random_point
 from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Derivatives, Evaluation
 from riemtr.problem.layout import machine_precision
+from riemtr.problem.lazy import lazy
 from riemtr.problem.pymanopt_cost import PymanoptCost
+from riemtr.problem.sphere_evaluation import SphereEvaluation
 
 _REQUIRED = ("dim", "inner_product", "norm", "projection", "retraction", "zero_vector")
 
@@ -138,16 +140,18 @@ class Problem:
     def __repr__(self) -> str:
         return f"Problem({self.manifold}, cost={type(self.cost).__name__})"
 
-    def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
+    def at(self, point: Any, counts: Counts | None = None, record: Any = None) -> Evaluation:
         """Return the lazy evaluation at a point, counting into ``counts``.
 
-        A list or an array of integers becomes an array of floats.
+        A list or an array of integers becomes an array of floats. ``record`` is the
+        ``hessian_record`` of an earlier evaluation, which may save a Hessian matrix here.
         """
         if getattr(self.manifold, "point_layout", 1) == 1 and not (
             isinstance(point, np.ndarray) and point.dtype.kind in "fc"
         ):
             point = np.asarray(point, dtype=np.result_type(np.asarray(point), np.float64))
-        return Evaluation(self, point, Counts() if counts is None else counts)
+        kind = SphereEvaluation if type(self.manifold) is Sphere else Evaluation
+        return kind(self, point, Counts() if counts is None else counts, record)
 
     @property
     def dtype(self) -> np.dtype | None:
@@ -162,8 +166,11 @@ class Problem:
 
     def precision(self, point: Any) -> float:
         """Machine epsilon of the coarser of the point's floating-point type and the cost's."""
-        own = 0.0 if self.dtype is None else float(np.finfo(self.dtype).eps)
-        return max(machine_precision(point), own)
+        return max(machine_precision(point), self._own_precision)
+
+    @lazy
+    def _own_precision(self) -> float:
+        return 0.0 if self.dtype is None else float(np.finfo(self.dtype).eps)
 
     @property
     def derivatives(self) -> Derivatives:

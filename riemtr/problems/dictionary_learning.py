@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import norm
@@ -21,12 +21,8 @@ from riemtr.data.partitioned import Partitioned, Projection, as_data
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problem.lazy import lazy
+from riemtr.problems.weighted_gram import WeightedGram, floor_of_gram, weighted_gram
 
-# Columns of Y weighted and multiplied at a time when the Hessian matrix is formed: the scaled
-# copy stays in the cache, and no second copy of Y ever exists.
-_BLOCK_ENTRIES = 2**18
-# Share of columns below which gathering them costs less than multiplying the others by zero.
-_WORTH_GATHERING = 0.65
 # Continuation: the first smoothing as a share of the data's scale, and the factor between stages.
 _FIRST_SMOOTHING = 0.3
 _SMOOTHING_FACTOR = 0.5
@@ -46,11 +42,14 @@ class DictionaryCost:
         The matrix Y; columns are samples. Not copied.
     mu : float
         Smoothing parameter.
+    source : ndarray, optional
+        What the data are a copy of, in another precision.
     """
 
-    def __init__(self, data: np.ndarray, mu: float):
+    def __init__(self, data: np.ndarray, mu: float, source: np.ndarray | None = None):
         self.data = data
         self.mu = mu
+        self.source = data if source is None else source
 
     def __repr__(self) -> str:
         n, p = self.data.shape
@@ -86,9 +85,9 @@ class DictionaryCost:
         """
         data = self._narrow_data()
         for mu, tolerance in smoothings(self.mu, self.scale):
-            yield DictionaryCost(data, mu), tolerance
+            yield DictionaryCost(data, mu, self.data), tolerance
         if data is not self.data:
-            yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * self.scale
+            yield DictionaryCost(data, self.mu, self.data), _NARROW_TOLERANCE * self.scale
 
     def _narrow_data(self) -> np.ndarray:
         """Return the data in single precision where that serves, else the data themselves."""
@@ -100,15 +99,20 @@ class DictionaryCost:
 class DictionaryPoint:
     """The log-cosh cost at one point: one product with Y and one exponential for everything."""
 
+    hessian_record: HessianRecord | None = None  # of the last Hessian matrix formed here
+
     def __init__(self, owner: DictionaryCost, point: np.ndarray):
+        self._source = owner.source
         self._data = owner.data
         self._mu = owner.mu
         self._samples = owner.data.shape[1]
-        self._coefficients = point.astype(owner.data.dtype, copy=False) @ owner.data
-        magnitude = np.abs(self._coefficients)
+        coefficients = point.astype(owner.data.dtype, copy=False) @ owner.data
+        magnitude = np.abs(coefficients)
         self._total = float(magnitude.sum())
-        with np.errstate(over="ignore"):  # to minus infinity, whose exponential is right
+        with np.errstate(over="ignore"):  # to infinity, whose exponential and tangent are right
+            coefficients *= 1.0 / owner.mu
             magnitude *= -2.0 / owner.mu
+        self._ratios = coefficients  # z / mu
         self._decay = np.exp(magnitude, out=magnitude)
 
     @lazy
@@ -120,9 +124,7 @@ class DictionaryPoint:
     @lazy
     def gradient(self) -> np.ndarray:
         """Euclidean gradient, eq. (fq_grad)."""
-        tanh = np.copysign((1.0 - self._decay) / (1.0 + self._decay), self._coefficients)
-        tanh *= 1.0 / self._samples
-        return self._data @ tanh
+        return (self._data @ np.tanh(self._ratios)) * (1.0 / self._samples)
 
     @lazy
     def _weights(self) -> np.ndarray:
@@ -153,21 +155,28 @@ class DictionaryPoint:
         return rough if in_range else self.hessian_matrix()
 
     def _weighted_gram(self, dtype: np.dtype) -> np.ndarray:
-        n, p = self._data.shape
-        roots = np.sqrt(self._weights)
         active = self._decay > np.finfo(self._decay.dtype).eps
-        gather = np.count_nonzero(active) < _WORTH_GATHERING * p
-        block = max(_BLOCK_ENTRIES // max(n, 1), 1)
-        total = np.zeros((n, n), dtype=dtype)
-        for first in range(0, p, block):
-            here = slice(first, min(first + block, p))
-            columns, weights = self._data[:, here], roots[here]
-            if gather:
-                chosen = np.flatnonzero(active[here])
-                columns, weights = np.take(columns, chosen, axis=1), weights[chosen]
-            scaled = np.multiply(columns, weights, dtype=dtype, casting="same_kind")
-            total += scaled @ scaled.T
-        return total
+        gram = weighted_gram(self._data, self._weights, active, dtype)
+        self.hessian_record = HessianRecord(self._source, gram)
+        return gram.matrix
+
+    def hessian_floor(self, record: HessianRecord) -> np.ndarray | None:
+        """Return a matrix that the Hessian nowhere falls below, from that of a point close by.
+
+        To five digits, as :meth:`rough_hessian_matrix`, at a fraction of the price; None where the
+        point is too far.
+        """
+        if record.source is not self._source:
+            return None
+        floor = floor_of_gram(self._data, self._weights, record.gram)
+        return None if floor is None else floor.astype(self._data.dtype)
+
+
+class HessianRecord(NamedTuple):
+    """What later points can use of a Hessian matrix."""
+
+    source: np.ndarray
+    gram: WeightedGram
 
 
 def smoothings(mu: float, scale: float) -> Iterator[tuple[float, float]]:

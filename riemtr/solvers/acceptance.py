@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from riemtr.problem import Evaluation
 from riemtr.subproblem import Step
@@ -13,8 +13,7 @@ from riemtr.subproblem import Step
 _LARGEST_SHIFT = 1e-6
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Judgement of a step.
 
     Attributes

@@ -89,7 +89,8 @@ class Descent:
             step = self.step = solver.subproblem.solve(here, radius, self.step)
             if not step.norm > 0.0:
                 return Reason(Status.STALLED, "the model has no descent left")
-            there = problem.at(solver.move(problem.manifold, here.point, step.vector), self.counts)
+            moved = solver.move(problem.manifold, here.point, step.vector)
+            there = problem.at(moved, self.counts, here.hessian_record)
             noise = here.precision * max(abs(here.cost), scale)
             verdict = solver.acceptance.judge(here, there, step, noise)
             accepted = verdict.accepted and math.isfinite(there.gradient_norm)
@@ -107,8 +108,8 @@ class Descent:
             )
 
     def _start(self, problem: Problem, point: Any) -> Evaluation:
-        here = problem.at(point, self.counts)
-        self.best = here
+        record = None if self.best is None else self.best.hessian_record
+        here = self.best = problem.at(point, self.counts, record)
         if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
             raise NonFiniteCostError(
                 f"the cost at the start is {here.cost} and its gradient norm "

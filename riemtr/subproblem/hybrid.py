@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs
@@ -22,16 +22,15 @@ from riemtr.subproblem.tangent import dense_step, near_exact
 from riemtr.subproblem.truncated_cg import TruncatedCG, conjugate_gradients
 
 
-@dataclass(frozen=True)
-class _Memory:
+class _Memory(NamedTuple):
     """What one call leaves to the next."""
 
     here: Evaluation
+    images: list[Any]  # CG's Hessian products there
     target: float = 0.0  # residual at which CG may stop there
     dense: bool = False  # whether CG is no longer worth trying without a factor
     factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
     multiplier: float = 0.0  # of the dense step there
-    images: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,11 @@ class HybridSubproblem:
             return self.cg.solve(here, radius, previous)
         memory = previous.memory if previous is not None else None
         if not isinstance(memory, _Memory):
-            memory = _Memory(here, self.cg.target(here))
-        elif memory.here.problem is not here.problem:  # the next stage of a continuation
-            memory = _Memory(here, self.cg.target(here), memory.dense, memory.factor)
+            memory = _Memory(here, [], self.cg.target(here))
         elif memory.here is not here:
-            target = self.cg.target(here, memory.here)
-            memory = _Memory(here, target, memory.dense, memory.factor)
+            next_stage = memory.here.problem is not here.problem  # of a continuation
+            target = self.cg.target(here, None if next_stage else memory.here)
+            memory = _Memory(here, [], target, memory.dense, memory.factor)
         if here.has_step_matrix or (memory.dense and memory.factor is None):
             return self._dense(here, radius, memory)
         return self._conjugate(here, radius, memory)
@@ -72,7 +70,9 @@ class HybridSubproblem:
         # After a rejected step the multiplier can only be larger than it was.
         known = memory.multiplier if memory.here is here else 0.0
         solution = near_exact(here, radius, self.tolerance, known)
-        kept = _Memory(here, dense=True, factor=solution.factor, multiplier=solution.multiplier)
+        kept = _Memory(
+            here, [], dense=True, factor=solution.factor, multiplier=solution.multiplier
+        )
         return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
@@ -88,7 +88,7 @@ class HybridSubproblem:
         if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
         settled = factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR)
-        kept = _Memory(here, memory.target, memory.dense or settled, factor, images=memory.images)
+        kept = _Memory(here, memory.images, memory.target, memory.dense or settled, factor)
         return make_step(here, vector, image, on_boundary, ended, memory=kept)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from riemtr.problem import Evaluation
 
@@ -22,8 +21,7 @@ class Ended(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A tangent step and all the loop needs to know about it.
 
     Attributes

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from riemtr.problem import Evaluation
 from riemtr.subproblem.step import Ended, Step, make_step
 
 
-@dataclass(frozen=True)
-class _Memory:
+class _Memory(NamedTuple):
     """What a call leaves to the next: Hessian products do not depend on the radius."""
 
     here: Evaluation
     target: float
-    images: list[Any] = field(default_factory=list)
+    images: list[Any]
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,9 @@ class TruncatedCG:
             return along_curvature(here, radius)
         memory = previous.memory if previous is not None else None
         if not isinstance(memory, _Memory):
-            memory = _Memory(here, self.target(here))
+            memory = _Memory(here, self.target(here), [])
         elif memory.here is not here:
-            memory = _Memory(here, self.target(here, memory.here))
+            memory = _Memory(here, self.target(here, memory.here), [])
         limit = self.max_products or max(here.manifold.dim, 1)
         vector, image, on_boundary, ended = conjugate_gradients(
             here,
@@ -148,6 +147,8 @@ def conjugate_gradients(
         remaining = inner(residual, residual)
         if math.sqrt(remaining) <= target:
             return vector, residual - gradient, False, Ended.INTERIOR
+        if count + 1 == limit:
+            break
         corrected = precondition(residual)
         before = squared
         squared = remaining if corrected is residual else inner(residual, corrected)

@@ -1,0 +1,53 @@
+"""A problem at one point of the sphere, without the detour over pymanopt's conventions.
+
+There vectors are arrays in the Euclidean metric, and one number, the derivative along the point,
+converts gradients and Hessians. Around products of microseconds, calls that do nothing count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from riemtr.manifolds.sphere import safe_norm
+from riemtr.problem.evaluation import Derivatives, Evaluation
+from riemtr.problem.lazy import lazy
+
+
+class SphereEvaluation(Evaluation):
+    """A problem at one point of :class:`riemtr.Sphere`."""
+
+    norm = staticmethod(safe_norm)
+
+    @staticmethod
+    def inner(vector_a: np.ndarray, vector_b: np.ndarray) -> float:
+        """Inner product of tangent vectors."""
+        return float(vector_a.dot(vector_b))
+
+    def tangent(self, vector: np.ndarray) -> np.ndarray:
+        """Remove what rounding has left of a vector outside the tangent space."""
+        return vector - self.point.dot(vector) * self.point
+
+    @lazy
+    def _slope(self) -> float:
+        """Derivative of the cost along the point, <grad, q>."""
+        return float(self.point.dot(self._raw_gradient))
+
+    @lazy
+    def gradient(self) -> Any:
+        """Riemannian gradient, (I - q q') grad."""
+        if self.problem.derivatives.gradient == "riemannian":
+            return self._as_tangent(self._raw_gradient)
+        return self._raw_gradient - self._slope * self.point
+
+    def _product(self, vector: np.ndarray, kinds: Derivatives) -> Any:
+        product = self.in_precision(self._local.hessian(vector))
+        if kinds.hessian == "riemannian":
+            return self._as_tangent(product)
+        # Eq. (fq_rie_hess). The projection comes last, so that what rounding leaves of the vector
+        # outside the tangent space is mapped to zero rather than to curvature -<grad, q>.
+        return self.tangent(product - self._slope * vector)
+
+    def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
+        return self.manifold.riemannian_hessian_matrix(self.basis, self._raw_gradient, ambient)
