@@ -288,8 +288,9 @@ class Evaluation:
 
         Where none is known yet, that is first a bound from below, from an earlier point's.
         """
-        if not (self._record is None or self.has_step_matrix):
-            floor = self._local.hessian_floor(self._record)
+        if self._record is not None and not self.has_step_matrix:
+            offer = getattr(self._local, "hessian_floor", None)
+            floor = None if offer is None else offer(self._record)
             if floor is not None:
                 self.counts.hessian_matrices += 1
                 yield self._riemannian(floor), 2.0 * _ROUGH

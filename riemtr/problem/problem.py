@@ -10,6 +10,7 @@ import numpy as np
 import pymanopt
 
 from riemtr.manifolds import Sphere, converts_hessians, random_point
+from riemtr.manifolds.basis import has_euclidean_metric
 from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
@@ -171,6 +172,12 @@ class Problem:
     @lazy
     def _own_precision(self) -> float:
         return 0.0 if self.dtype is None else float(np.finfo(self.dtype).eps)
+
+    @lazy
+    def has_euclidean_vectors(self) -> bool:
+        """Whether tangent vectors are arrays in the Euclidean metric."""
+        # At a random point: at others, the identity say, another metric may look Euclidean.
+        return has_euclidean_metric(self.manifold, self.random_point(0))
 
     @property
     def derivatives(self) -> Derivatives:

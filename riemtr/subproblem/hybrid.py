@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from riemtr.problem import Evaluation
+from riemtr.subproblem.quasi_newton import Pair
 from riemtr.subproblem.step import Ended, Step, make_step
 from riemtr.subproblem.tangent import dense_step, near_exact
 from riemtr.subproblem.truncated_cg import TruncatedCG, conjugate_gradients
@@ -26,7 +27,7 @@ class _Memory(NamedTuple):
     """What one call leaves to the next."""
 
     here: Evaluation
-    images: list[Any]  # CG's Hessian products there
+    products: list[Pair]  # of CG there
     target: float = 0.0  # residual at which CG may stop there
     dense: bool = False  # whether CG is no longer worth trying without a factor
     factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
@@ -70,9 +71,7 @@ class HybridSubproblem:
         # After a rejected step the multiplier can only be larger than it was.
         known = memory.multiplier if memory.here is here else 0.0
         solution = near_exact(here, radius, self.tolerance, known)
-        kept = _Memory(
-            here, [], dense=True, factor=solution.factor, multiplier=solution.multiplier
-        )
+        kept = _Memory(here, [], dense=True, factor=solution.factor, multiplier=solution.multiplier)
         return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
@@ -80,7 +79,7 @@ class HybridSubproblem:
         vector, image, on_boundary, ended = conjugate_gradients(
             here,
             radius,
-            images=memory.images,
+            products=memory.products,
             precondition=here.precondition if factor is None else _inverse(here, factor),
             target=memory.target,
             limit=self.budget,
@@ -88,7 +87,7 @@ class HybridSubproblem:
         if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
         settled = factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR)
-        kept = _Memory(here, memory.images, memory.target, memory.dense or settled, factor)
+        kept = _Memory(here, memory.products, memory.target, memory.dense or settled, factor)
         return make_step(here, vector, image, on_boundary, ended, memory=kept)
 
 

@@ -15,6 +15,7 @@ from scipy.special import logsumexp
 import riemtr
 from riemtr import Sphere, dictionary_problem
 from riemtr.problems import dictionary_learning as module
+from riemtr.problems import weighted_gram
 from riemtr.problems.dictionary_learning import DictionaryCost
 
 EPS = 2.0**-52
@@ -99,42 +100,6 @@ def test_limits_are_the_quadratic_and_the_absolute_value():
     assert dictionary_problem(data, 1e4).at(q).cost == pytest.approx(np.mean(z**2) / 2e4, rel=1e-6)
 
 
-@pytest.mark.parametrize("mu", [1e-4, 1e-2, 1.0])
-def test_active_columns_suffice(mu, monkeypatch):
-    data = sparse_data(1, 8, 4000, share=0.5)
-    q = Sphere(8).random_point(3)
-    gathered = DictionaryCost(data, mu).at(q).hessian_matrix()
-    monkeypatch.setattr(module, "_WORTH_GATHERING", 0.0)
-    full = DictionaryCost(data, mu).at(q).hessian_matrix()
-    share = np.mean(np.abs(q @ data) < 18 * mu)
-    assert (share < 0.65) == (mu < 0.1)  # both branches are met
-    np.testing.assert_allclose(gathered, full, atol=1e-14 * np.abs(full).max())
-    np.testing.assert_array_equal(gathered, gathered.T)
-
-
-@pytest.mark.parametrize("mu", [1e-2, 1.0])
-@pytest.mark.parametrize("entries", [1, 70, 1000])
-def test_blocks_add_up(mu, entries, monkeypatch):
-    data = sparse_data(2, 7, 333, share=0.5)
-    q = Sphere(7).random_point(4)
-    expected = naive(data, mu, q)[2]
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", entries)
-    matrix = DictionaryCost(data, mu).at(q).hessian_matrix()
-    np.testing.assert_allclose(matrix, expected, atol=1e-12 * np.abs(expected).max())
-
-
-def test_more_columns_than_one_block_holds():
-    n, p = 4, module._BLOCK_ENTRIES // 4 + 1000
-    data = sparse_data(3, n, p)
-    q = Sphere(n).random_point(5)
-    for mu in (1e-2, 1.0):
-        here = DictionaryCost(data, mu).at(q)
-        expected = naive(data, mu, q)[2]
-        np.testing.assert_allclose(
-            here.hessian_matrix(), expected, atol=1e-12 * np.abs(expected).max()
-        )
-
-
 @pytest.mark.parametrize("mu", [1e-2, 0.5])
 def test_riemannian_matrix_is_made_of_the_products(mu):
     problem = dictionary_problem(sparse_data(4, 9, 800), mu)
@@ -184,6 +149,19 @@ def test_memory_layouts(layout):
     result = riemtr.PracticalTRM().solve(problem, q)
     assert result.certificate.verdict == "minimizer"
     np.testing.assert_array_equal(kept, given_data)  # and it is left as it was
+
+
+@pytest.mark.parametrize("mu", [1e-4, 1e-2, 1.0])
+def test_active_columns_suffice(mu, monkeypatch):
+    data = sparse_data(1, 8, 4000, share=0.5)
+    q = Sphere(8).random_point(3)
+    gathered = DictionaryCost(data, mu).at(q).hessian_matrix()
+    monkeypatch.setattr(weighted_gram, "_WORTH_GATHERING", 0.0)
+    full = DictionaryCost(data, mu).at(q).hessian_matrix()
+    share = np.mean(np.abs(q @ data) < 18 * mu)
+    assert (share < 0.65) == (mu < 0.1)  # both branches are met
+    np.testing.assert_allclose(gathered, full, atol=1e-14 * np.abs(full).max())
+    np.testing.assert_array_equal(gathered, gathered.T)
 
 
 def test_the_data_is_not_copied(monkeypatch):

@@ -1,0 +1,166 @@
+"""The preconditioner from earlier products: definite, exact where it can be, and worth having."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pymanopt.manifolds as pm
+import pytest
+
+import riemtr
+from riemtr.manifolds.basis import has_euclidean_metric
+from riemtr.problem import Problem
+from riemtr.subproblem.quasi_newton import inverse_hessian
+
+
+def quadratic(n, **options):
+    return Problem(
+        pm.Euclidean(n),
+        lambda x: 0.5 * float(x @ x),
+        euclidean_gradient=lambda x: x,
+        euclidean_hessian=lambda x, v: v,
+        **options,
+    )
+
+
+def positive(rng, n, condition=1e3):
+    frame = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return (frame * np.geomspace(1.0, condition, n)) @ frame.T
+
+
+def conjugate(hessian, rng, count):
+    """Directions conjugate with respect to the Hessian, of any length, and their images."""
+    root = np.linalg.cholesky(hessian)
+    frame = np.linalg.qr(rng.standard_normal(hessian.shape))[0][:, :count]
+    directions = np.linalg.solve(root.T, frame).T * rng.uniform(0.1, 10, (count, 1))
+    return [(d, hessian @ d) for d in directions]
+
+
+def as_matrix(apply, n):
+    return np.array([apply(unit) for unit in np.eye(n)]).T
+
+
+@pytest.mark.parametrize("count", [4, 6, 9])
+def test_known_directions_are_inverted_exactly(count):
+    rng = np.random.default_rng(count)
+    hessian = positive(rng, 9)
+    pairs = conjugate(hessian, rng, count)
+    here = quadratic(9).at(np.zeros(9))
+    apply = inverse_hessian(here, pairs).at(here)
+    for direction, image in pairs:
+        np.testing.assert_allclose(apply(image), direction, rtol=1e-8, atol=1e-10)
+    if count == 9:
+        np.testing.assert_allclose(as_matrix(apply, 9), np.linalg.inv(hessian), atol=1e-9)
+
+
+def test_any_pairs_give_a_symmetric_positive_definite_matrix():
+    rng = np.random.default_rng(1)
+    for count in (4, 7, 30):
+        pairs = [(d, d + 0.5 * rng.standard_normal(6)) for d in rng.standard_normal((count, 6))]
+        here = quadratic(6).at(np.zeros(6))
+        matrix = as_matrix(inverse_hessian(here, pairs).at(here), 6)
+        np.testing.assert_allclose(matrix, matrix.T, atol=1e-12 * np.abs(matrix).max())
+        assert np.linalg.eigvalsh(matrix)[0] > 0.0
+
+
+def test_it_refines_the_problems_own_preconditioner():
+    rng = np.random.default_rng(2)
+    hessian = positive(rng, 9)
+    own = np.diag(1.0 / np.diag(hessian))
+    pairs = conjugate(hessian, rng, 5)
+    here = quadratic(9, preconditioner=lambda x, v: own @ v).at(np.zeros(9))
+    matrix = as_matrix(inverse_hessian(here, pairs).at(here), 9)
+    for direction, image in pairs:
+        np.testing.assert_allclose(matrix @ image, direction, rtol=1e-8, atol=1e-10)
+    # BFGS with all pairs at once, by its textbook formula.
+    directions = np.array([d / np.sqrt(d @ e) for d, e in pairs]).T
+    left = np.eye(9) - directions @ (hessian @ directions).T
+    np.testing.assert_allclose(matrix, left @ own @ left.T + directions @ directions.T, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "manifold",
+    [
+        riemtr.Sphere(12),
+        pm.Stiefel(6, 2),
+        pm.Grassmann(7, 2),
+        pm.SphereSubspaceComplementIntersection(np.eye(8)[:, :2]),
+        pm.ComplexGrassmann(5, 2),
+    ],
+    ids=lambda manifold: type(manifold).__name__,
+)
+def test_on_manifolds_it_stays_in_the_tangent_space_of_the_next_point(manifold):
+    rng = np.random.default_rng(3)
+    problem = Problem(manifold, lambda x: float(np.sum(np.abs(x) ** 4)))
+    first, second = problem.random_point(rng), problem.random_point(rng)
+    here, there = problem.at(first), problem.at(second)
+    here_basis, there_basis = here.basis, there.basis
+    hessian = positive(rng, here_basis.dim, 50.0)
+    pairs = [(here_basis.vector(d), here_basis.vector(e)) for d, e in conjugate(hessian, rng, 5)]
+    apply = inverse_hessian(here, pairs).at(there)
+    columns = []
+    for unit in np.eye(there_basis.dim):
+        result = apply(there_basis.vector(unit))
+        np.testing.assert_allclose(there.tangent(result), result, atol=1e-9)
+        columns.append(there_basis.coordinates(result))
+    matrix = np.array(columns)
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-9)
+    assert np.linalg.eigvalsh(matrix)[0] > 0.0
+
+
+def test_what_tells_nothing_is_not_used():
+    rng = np.random.default_rng(4)
+    here = quadratic(6).at(np.zeros(6))
+    good = conjugate(positive(rng, 6), rng, 6)
+    assert inverse_hessian(here, good[:3]) is None
+    assert inverse_hessian(here, [(d, -e) for d, e in good]) is None
+    assert inverse_hessian(here, [(d, np.full(6, np.nan)) for d, _ in good]) is None
+    assert inverse_hessian(here, [(1e-200 * d, 1e200 * e) for d, e in good]) is None
+    mixed = [(d, e if k < 4 else -e) for k, (d, e) in enumerate(good)]
+    assert len(inverse_hessian(here, mixed).directions) == 4
+
+
+def test_other_tangent_vectors_are_left_alone():
+    matrices = pm.SymmetricPositiveDefinite(3)
+    assert has_euclidean_metric(matrices, np.eye(3))  # looks so there, and only there
+    assert not Problem(matrices, lambda x: 0.0).has_euclidean_vectors
+    product = pm.Product([pm.Sphere(3), pm.Sphere(4)])
+    assert not Problem(product, lambda x, y: 0.0).has_euclidean_vectors
+
+
+def test_products_are_saved():
+    remembered = forgotten = 0
+    for seed in range(10):
+        case = riemtr.problems.build("rayleigh", rng=seed, n=100)
+        for memory in (20, 0):
+            cg = riemtr.TruncatedCG(remembered=memory)
+            solver = replace(
+                riemtr.PracticalTRM(tolerance=1e-8), subproblem=riemtr.HybridSubproblem(cg=cg)
+            )
+            result = solver.solve(case.problem, rng=seed)
+            assert result.certificate.verdict == "minimizer"
+            assert result.cost == pytest.approx(case.truth.cost, abs=1e-12)
+            if memory:
+                remembered += result.counts.hessian_products
+            else:
+                forgotten += result.counts.hessian_products
+    assert remembered < 0.9 * forgotten
+
+
+def test_a_rejected_step_is_not_preconditioned_anew():
+    case = riemtr.problems.build("rayleigh", rng=0, n=40)
+    cg, problem = riemtr.TruncatedCG(), case.problem
+    here = problem.at(problem.random_point(1))
+    first = cg.solve(here, 1.0)
+    there = problem.at(problem.manifold.retraction(here.point, first.vector))
+    second = cg.solve(there, 1.0, first)
+    known = there.counts.hessian_products
+    again = cg.solve(there, 0.25 * second.norm, second)
+    assert there.counts.hessian_products == known
+    assert again.norm == pytest.approx(0.25 * second.norm)
+
+
+def test_remembered_must_not_be_negative():
+    with pytest.raises(ValueError, match="remembered must be at least 0"):
+        riemtr.TruncatedCG(remembered=-1)
