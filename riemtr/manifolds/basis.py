@@ -56,19 +56,16 @@ class HouseholderBasis:
         self._axis[0] += 1.0 if point[0] >= 0 else -1.0
         self._beta = 1.0 / (1.0 + abs(float(point[0])))
 
-    def _reflect(self, vector: np.ndarray) -> np.ndarray:
-        return vector - (self._beta * float(self._axis @ vector)) * self._axis
-
     def coordinates(self, vector: np.ndarray) -> np.ndarray:
         """Return U' v."""
-        return self._reflect(vector)[1:]
+        return vector[1:] - (self._beta * float(self._axis.dot(vector))) * self._axis[1:]
 
     def vector(self, coordinates: np.ndarray) -> np.ndarray:
         """Return U c."""
-        padded = np.empty_like(self.point)
-        padded[0] = 0.0
-        padded[1:] = coordinates
-        return self._reflect(padded)
+        along = self._beta * float(self._axis[1:].dot(coordinates))
+        vector = -along * self._axis
+        vector[1:] += coordinates
+        return vector
 
     def compress(self, matrix: np.ndarray) -> np.ndarray:
         """Return U' M U for a symmetric n x n matrix, in O(n^2)."""

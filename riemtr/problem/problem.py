@@ -147,9 +147,8 @@ class Problem:
         A list or an array of integers becomes an array of floats. ``record`` is the
         ``hessian_record`` of an earlier evaluation, which may save a Hessian matrix here.
         """
-        if getattr(self.manifold, "point_layout", 1) == 1 and not (
-            isinstance(point, np.ndarray) and point.dtype.kind in "fc"
-        ):
+        is_floats = isinstance(point, np.ndarray) and point.dtype.kind in "fc"
+        if not is_floats and getattr(self.manifold, "point_layout", 1) == 1:
             point = np.asarray(point, dtype=np.result_type(np.asarray(point), np.float64))
         kind = SphereEvaluation if type(self.manifold) is Sphere else Evaluation
         return kind(self, point, Counts() if counts is None else counts, record)

@@ -79,7 +79,8 @@ class Descent:
         while True:
             wish = self._record(iteration)
             reason = criterion.check(iteration) or wish
-            reason = reason or self._no_progress(progress, radius, smallest)
+            if reason is None and (progress.idle >= _PATIENCE or radius < smallest):
+                reason = self._no_progress(progress, radius)
             if reason is not None:
                 self.radius = radius
                 if reason.status in (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED):
@@ -149,17 +150,15 @@ class Descent:
                         reason = Reason(Status.STOPPED, "by an observer")
         return reason
 
-    def _no_progress(self, progress: _Progress, radius: float, smallest: float) -> Reason | None:
-        if progress.idle >= _PATIENCE:
-            limited = self.step is not None and self.step.on_boundary
-            cycling = limited and not self.solver.radius.adapts
-            return Reason(
-                Status.CYCLING if cycling else Status.STALLED,
-                f"no progress in {_PATIENCE} iterations",
-            )
-        if radius < smallest:
+    def _no_progress(self, progress: _Progress, radius: float) -> Reason:
+        if progress.idle < _PATIENCE:
             return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
-        return None
+        limited = self.step is not None and self.step.on_boundary
+        cycling = limited and not self.solver.radius.adapts
+        return Reason(
+            Status.CYCLING if cycling else Status.STALLED,
+            f"no progress in {_PATIENCE} iterations",
+        )
 
     def result(self, problem: Problem, reason: Reason) -> Result:
         """Assemble the result."""
