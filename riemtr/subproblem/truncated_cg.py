@@ -16,6 +16,10 @@ from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import InverseHessian, Pair, inverse_hessian
 from riemtr.subproblem.step import Ended, Step, make_step
 
+# Rounding must not pile up outside the tangent space, where the model means nothing; so many steps
+# of CG may pass without a projection.
+_UNPROJECTED = 5
+
 
 class _Memory(NamedTuple):
     """What a call leaves to the next: Hessian products do not depend on the radius."""
@@ -139,13 +143,14 @@ def conjugate_gradients(
         The step and its image under the Hessian, whether it was cut, and why it ended.
     """
     inner, gradient = here.inner, here.gradient
-    vector = here.manifold.zero_vector(here.point)
+    vector: Any = None  # for zero, until the first step
     residual = gradient  # of the Newton equation: gradient + image of vector
     corrected = precondition(residual)
     direction = -corrected
     squared = inner(residual, corrected)
     if squared <= 0.0:
-        return vector, vector, False, Ended.INTERIOR
+        nothing = here.manifold.zero_vector(here.point)
+        return nothing, nothing, False, Ended.INTERIOR
     length = overlap = 0.0  # |vector|^2 and <vector, direction>
     room = radius * radius
     for count in range(limit):
@@ -159,9 +164,12 @@ def conjugate_gradients(
         if not longer < room:
             tau = _to_boundary(room - length, overlap, size)
             ended = Ended.BOUNDARY if curvature > 0.0 else Ended.NEGATIVE_CURVATURE
-            image = (residual - gradient) + tau * product
-            return vector + tau * direction, image, True, ended
-        vector = vector + alpha * direction
+            step, image = tau * direction, tau * product
+            if vector is not None:
+                step, image = vector + step, residual - gradient + image
+            return step, image, True, ended
+        step = alpha * direction
+        vector = step if vector is None else vector + step
         residual = residual + alpha * product
         remaining = inner(residual, residual)
         if math.sqrt(remaining) <= target:
@@ -173,8 +181,9 @@ def conjugate_gradients(
         squared = remaining if corrected is residual else inner(residual, corrected)
         if squared <= 0.0:
             return vector, residual - gradient, False, Ended.INTERIOR
-        # Rounding must not pile up outside the tangent space, where the model means nothing.
-        direction = here.tangent((squared / before) * direction - corrected)
+        direction = (squared / before) * direction - corrected
+        if count % _UNPROJECTED == _UNPROJECTED - 1:
+            direction = here.tangent(direction)
         length, overlap = longer, inner(vector, direction)
     return vector, residual - gradient, False, Ended.PRODUCT_LIMIT
 
