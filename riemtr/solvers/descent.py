@@ -26,8 +26,13 @@ from riemtr.subproblem import Step, SubproblemSolver
 
 # Iterations without a lower cost or a clearly smaller gradient before a run is called off.
 _PATIENCE = 50
-# Roundings that a cost may be off by.
+# Roundings that a cost may be off by, and those beyond which a decrease tells something.
 _ROUNDINGS = 10
+_TELLING_ROUNDINGS = 1000
+
+
+# How a run ends at a point of vanishing gradient, which is then the result.
+_CRITICAL = (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED, Status.INCONSISTENT)
 
 
 class Parts(Protocol):
@@ -65,6 +70,7 @@ class Descent:
         self.radius: float | None = None
         self.step: Step | None = None
         self.best: Any = None
+        self.misled = False  # whether the last telling step inside the ball raised the cost
 
     def descend(self, problem: Problem, point: Any, criterion: StoppingCriterion) -> Reason:
         """Run the loop on one problem until the criterion or a lack of progress ends it."""
@@ -83,7 +89,9 @@ class Descent:
                 reason = self._no_progress(progress, radius)
             if reason is not None:
                 self.radius = radius
-                if reason.status in (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED):
+                if reason.converged and self.misled:
+                    reason = Reason(Status.INCONSISTENT)
+                if reason.status in _CRITICAL:
                     self.best = here
                 return reason
             escaping = here.gradient_norm <= self.tolerances.gradient
@@ -97,6 +105,9 @@ class Descent:
             accepted = verdict.accepted and math.isfinite(there.gradient_norm)
             radius = min(solver.radius.update(radius, verdict, step), limit)
             if accepted:
+                # Close to a solution such a step is as good as its model, if the derivatives are.
+                if not step.on_boundary and step.predicted_decrease > _TELLING_ROUNDINGS * noise:
+                    self.misled = verdict.ratio < 0.0
                 here = there
                 if _is_better(here, self.best, noise):
                     self.best = here

@@ -27,6 +27,10 @@ class Status(Enum):
         "no further progress within rounding: loosen tolerance, or rescale the cost or check its "
         "derivatives with check_gradient and check_hessian"
     )
+    INCONSISTENT = (
+        "the gradient vanished, but the cost rose where its derivatives predicted a fall: find the "
+        "mistake in them with check_gradient and check_hessian"
+    )
     INTERRUPTED = "interrupted from the keyboard: the result holds the best point so far"
     STOPPED = "stopped by an observer or a stopping criterion, as asked"
 

@@ -504,3 +504,35 @@ def test_what_is_no_criterion_or_observer_is_named():
         riemtr.PracticalTRM().solve(case.problem, stop=lambda iteration: True)
     with pytest.raises(ValueError, match="observers"):
         riemtr.PracticalTRM().solve(case.problem, observers=print)
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_a_gradient_of_the_wrong_sign_is_not_called_converged(part):
+    matrix = np.diag([3.0, 2.0, 1.0, -1.0])
+    mistaken = riemtr.Problem(
+        riemtr.Sphere(4),
+        lambda x: float(x @ matrix @ x),
+        euclidean_gradient=lambda x: -2.0 * matrix @ x,
+        euclidean_hessian=lambda x, v: -2.0 * matrix @ v,
+    )
+    always = riemtr.TrustRegion(
+        subproblem=PARTS[part], radius=FixedRadius(0.3), acceptance=AlwaysAccept()
+    )
+    for seed in range(5):
+        result = always.solve(mistaken, rng=seed)
+        assert result.status is Status.INCONSISTENT
+        assert not result.converged
+        assert "check_gradient" in str(result.status)
+        assert result.gradient_norm <= 1e-6
+        # A ratio test takes no such step in the first place.
+        assert not riemtr.PracticalTRM().solve(mistaken, rng=seed).converged
+
+
+def test_steps_that_overshoot_on_the_way_are_no_inconsistency():
+    case = riemtr.problems.build("rayleigh", rng=3, n=12)
+    rose = 0
+    for seed in range(20):
+        result = riemtr.ExactTRM(radius=1.5).solve(case.problem, rng=seed)
+        rose += bool((np.diff(result.history["cost"]) > 1e-6).any())
+        assert result.status in (Status.CONVERGED, Status.CYCLING)
+    assert rose > 0
