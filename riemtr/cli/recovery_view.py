@@ -17,7 +17,6 @@ from rich.table import Table
 
 from riemtr.recovery import Progress, Recovery
 from riemtr.recovery.figures import concentration
-from riemtr.recovery.resultfiles import count_zeros
 
 _SPARSER = 0.9  # share of the data's concentration below which X is called sparser
 _SHOWN = 12  # rows of the table; beyond that only those not to be trusted
@@ -93,7 +92,7 @@ def rows_table(found: Recovery) -> Table:
         remarks = "; ".join(atom.doubts) if atom.doubts else sparse
         table.add_row(
             str(number),
-            f"{count_zeros(atom, found.coefficients[number]) / samples:.1%}",
+            f"{found.count_zeros(number) / samples:.1%}",
             gap,
             "yes" if atom.certified else "[yellow]no[/]",
             "[green]yes[/]" if atom.trusted else "[bold red]no[/]",

@@ -136,6 +136,16 @@ class Recovery:
             return float(np.abs(self.coefficients).sum())
         return float(sum(np.abs(row).sum() for row in self.coefficients))
 
+    def count_zeros(self, row: int) -> int:
+        """Count the zeros of a row of X, where all of the sample is zero included.
+
+        A Dask array is not visited for that: there only the others count.
+        """
+        known = self.atoms[row].zeros
+        if is_dask_array(self.coefficients):
+            return known
+        return max(known, int(np.count_nonzero(self.coefficients[row] == 0)))
+
     def _summary(self) -> list[tuple[str, str]]:
         atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
         doubtful = [i for i, atom in enumerate(atoms) if atom.doubts]
@@ -162,7 +172,7 @@ class Recovery:
             rows.append(
                 (
                     str(i),
-                    f"{atom.zeros / p:.1%}",
+                    f"{self.count_zeros(i) / p:.1%}",
                     f"{atom.result.iterations}",
                     gap,
                     atom.verdict,

@@ -80,25 +80,19 @@ def report(found: Recovery, about: Mapping[str, Any]) -> dict[str, Any]:
         "rows_certified": sum(atom.certified for atom in atoms),
         "rows_exactly_sparse": sum(atom.exact for atom in atoms),
         "rows": [
-            _row(number, atom, row)
-            for number, (atom, row) in enumerate(zip(atoms, found.coefficients, strict=True))
+            _row(number, atom, found.count_zeros(number)) for number, atom in enumerate(atoms)
         ],
     }
 
 
-def count_zeros(atom: Atom, row: np.ndarray) -> int:
-    """Count the zeros of a row of X, those of samples that are zero altogether included."""
-    return max(atom.zeros, int(np.count_nonzero(row == 0)))
-
-
-def _row(number: int, atom: Atom, row: np.ndarray) -> dict[str, Any]:
+def _row(number: int, atom: Atom, zeros: int) -> dict[str, Any]:
     return {
         "row": number,
         "verdict": atom.verdict,
         "trusted": atom.trusted,
         "certified": atom.certified,
         "exactly_sparse": atom.exact,
-        "zeros": count_zeros(atom, row),
+        "zeros": zeros,
         "duality_gap": None if atom.rounding is None else atom.rounding.duality_gap,
         "doubts": list(atom.doubts),
         "attempt": atom.attempt,

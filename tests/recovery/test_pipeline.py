@@ -128,6 +128,16 @@ def test_rank_deficient_data_are_recovered_in_their_row_space():
         np.testing.assert_allclose(found.dictionary @ found.coefficients, Y, atol=1e-11)
 
 
+def test_samples_of_zero_count_among_the_zeros_of_every_row():
+    sample = draw(n=6, p=900)
+    Y = np.hstack([sample.observations, np.zeros((6, 100))])
+    found = recover_dictionary(Y, rng=0)
+    for row, atom in enumerate(found.atoms):
+        zeros = found.count_zeros(row)
+        assert zeros == np.count_nonzero(found.coefficients[row] == 0) >= atom.zeros + 100
+        assert f"{zeros / 1000:.1%}" in repr(found).splitlines()[8 + row]
+
+
 def test_more_features_than_samples_is_an_error_with_the_remedy():
     Y = np.random.default_rng(0).standard_normal((9, 5))
     with pytest.raises(ValueError, match="transpose Y if its samples are rows"):
