@@ -74,14 +74,9 @@ def is_positive(
     The matrix is known to a relative ``accuracy``, or to that of the Hessian if it is coarser.
     Where it is too negative to be factorized, a product of the Hessian itself must confirm it.
     """
-    dim = len(matrix)
-    if dim == 0:
-        return True
-    size = float(np.linalg.norm(matrix))
-    if not math.isfinite(size):
+    rounding, error = _errors(here, matrix, accuracy)
+    if not math.isfinite(error):
         return None
-    rounding = rounding_of(here, size, dim)
-    error = max(accuracy * max(size, here.conversion_size), rounding)
     if shifted_cholesky(matrix, tolerance - error)[1] == 0:
         return True
     factor, failed_at = shifted_cholesky(matrix, tolerance + error)
@@ -90,6 +85,24 @@ def is_positive(
     witness = here.basis.vector(indefinite_direction(matrix, factor, failed_at))
     bend = here.inner(witness, here.hessian(witness)) / here.inner(witness, witness)
     return False if bend + rounding < -tolerance else None
+
+
+def is_clearly_positive(
+    here: Evaluation, matrix: np.ndarray, tolerance: float, accuracy: float = 0.0
+) -> bool:
+    """Whether one factorization shows that no eigenvalue is below ``-tolerance``.
+
+    The matrix, or a bound of the Hessian from below, is known to a relative ``accuracy``.
+    """
+    _, error = _errors(here, matrix, accuracy)
+    return math.isfinite(error) and shifted_cholesky(matrix, tolerance - error)[1] == 0
+
+
+def _errors(here: Evaluation, matrix: np.ndarray, accuracy: float) -> tuple[float, float]:
+    """Rounding of the Hessian's eigenvalues, and how far off those of the matrix may be."""
+    size = float(np.linalg.norm(matrix))
+    rounding = rounding_of(here, size, len(matrix))
+    return rounding, max(accuracy * max(size, here.conversion_size), rounding)
 
 
 def checked(here: Evaluation, found: Curvature, expected: float) -> Curvature:

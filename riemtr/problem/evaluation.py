@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,12 @@ from riemtr.manifolds import (
 )
 from riemtr.problem.autodiff import NotDifferentiableError, UnverifiedError
 from riemtr.problem.counts import Counts
-from riemtr.problem.curvature import Curvature, dense_curvature, is_positive
+from riemtr.problem.curvature import (
+    Curvature,
+    dense_curvature,
+    is_clearly_positive,
+    is_positive,
+)
 from riemtr.problem.lanczos import lanczos_curvature
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
@@ -283,20 +287,16 @@ class Evaluation:
         own = getattr(self._local, "hessian_record", None)
         return self._record if own is None else own
 
-    def _telling_matrices(self) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield matrices that tell the sign of the curvature, cheapest first, with accuracies.
-
-        Where none is known yet, that is first a bound from below, from an earlier point's.
-        """
-        if self._record is not None and not self.has_step_matrix:
-            offer = getattr(self._local, "hessian_floor", None)
-            floor = None if offer is None else offer(self._record)
-            if floor is not None:
-                self.counts.hessian_matrices += 1
-                yield self._riemannian(floor), 2.0 * _ROUGH
-        if self._is_rough:
-            yield self._rough_matrix, _ROUGH
-        yield self._matrix, 0.0
+    def _has_positive_floor(self, tolerance: float) -> bool:
+        """Whether an earlier point's Hessian matrix shows that this one is positive as well."""
+        offer = getattr(self._local, "hessian_floor", None)
+        if offer is None or self._record is None or self.has_step_matrix:
+            return False
+        floor = offer(self._record)
+        if floor is None:
+            return False
+        self.counts.hessian_matrices += 1
+        return is_clearly_positive(self, self._riemannian(floor), tolerance, 2.0 * _ROUGH)
 
     def curvature(self, tolerance: float) -> Curvature:
         """Smallest Hessian eigenvalue, known well enough to compare it with ``-tolerance``.
@@ -332,10 +332,13 @@ class Evaluation:
         """
         decided = None
         if self._curvature is None and (self.offers_matrix or self.has_matrix):
-            for matrix, accuracy in self._telling_matrices():
-                decided = is_positive(self, matrix, tolerance, accuracy)
-                if decided is not None:
-                    break
+            if self._has_positive_floor(tolerance):
+                return True
+            # What is not positive needs its matrix in any case, to be left.
+            if self._is_rough:
+                decided = is_positive(self, self._rough_matrix, tolerance, _ROUGH)
+            if decided is None:
+                decided = is_positive(self, self._matrix, tolerance)
             self._is_negative = decided is False
         if decided is None:
             curvature = self.curvature(tolerance)

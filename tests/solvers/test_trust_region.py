@@ -36,6 +36,22 @@ def log_cosh_identity(n: int = 4, mu: float = 0.1) -> riemtr.Problem:
     return riemtr.dictionary_problem(np.eye(n), mu)
 
 
+def test_leaves_the_saddles_of_the_log_cosh_cost_it_starts_at_and_those_it_lands_at():
+    landed = 0
+    for seed in range(1000, 1060):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(5, 41))
+        support = rng.choice(n, size=int(rng.integers(2, n + 1)), replace=False)
+        start = np.zeros(n)
+        start[support] = rng.choice([-1.0, 1.0], size=len(support)) / math.sqrt(len(support))
+        problem = riemtr.dictionary_problem(np.eye(n), 0.05)
+        result = riemtr.PracticalTRM().solve(problem, start)
+        assert result.status is Status.CONVERGED
+        assert riemtr.certify(problem, result.point).verdict == "minimizer"
+        landed += result.history["escaped"].sum() > 1
+    assert landed > 0
+
+
 @pytest.mark.parametrize("solver", [riemtr.ExactTRM(0.3), riemtr.PracticalTRM()], ids=str)
 @pytest.mark.parametrize("n", [2, 3, 10, 40])
 def test_leaves_every_eigenvector_for_the_smallest(solver, n):
