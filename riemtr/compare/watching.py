@@ -28,13 +28,13 @@ class WatchedProblem(Problem):
         self._books: list[Counts] = [self._own]
         self._last: Evaluation | None = None
 
-    def at(self, point: Any, counts: Counts | None = None, record: Any = None) -> Evaluation:
+    def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
         """Return the evaluation at a point, whose calls are counted wherever else they are."""
         self.note()
         counts = self._own if counts is None else counts
         if all(counts is not book for book in self._books):
             self._books.append(counts)
-        self._last = super().at(point, counts, record)
+        self._last = super().at(point, counts)
         return self._last
 
     def easier(self) -> Iterator[tuple[Problem, float]]:

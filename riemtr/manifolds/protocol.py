@@ -119,7 +119,7 @@ def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
     try:
         return manifold.to_tangent_space(point, vector)
     except (AttributeError, NotImplementedError):
-        return vector
+        return manifold.projection(point, vector)
 
 
 def inner(manifold: Any, point: Any, vector_a: Any, vector_b: Any) -> float:

@@ -42,6 +42,13 @@ class Curvature:
         """What the smallest eigenvalue is not below."""
         return self.min_eigenvalue - self.error_bound
 
+    def not_below(self, bound: float) -> Curvature:
+        """Return the same with what else is known: that the smallest eigenvalue is not below."""
+        if not self.lower_bound < bound:
+            return self
+        smallest = max(self.min_eigenvalue, bound)
+        return replace(self, min_eigenvalue=smallest, error_bound=smallest - bound)
+
     def decides(self, tolerance: float) -> bool:
         """Whether it is known on which side of ``-tolerance`` the smallest eigenvalue lies."""
         return self.lower_bound >= -tolerance or self.min_eigenvalue + self.doubt < -tolerance

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riemtr.manifolds import (
+    Sphere,
     TangentBasis,
     riemannian_gradient,
     riemannian_hessian,
@@ -70,12 +71,11 @@ class Evaluation:
     (2.0, 0.0, array([[-2.]]))
     """
 
-    def __init__(self, problem: Problem, point: Any, counts: Counts, record: Any = None):
+    def __init__(self, problem: Problem, point: Any, counts: Counts):
         self.problem = problem
         self.manifold = problem.manifold
         self.point = point
         self.counts = counts
-        self._record = record
         self._local = problem.cost.at(point)
 
     @lazy
@@ -179,7 +179,8 @@ class Evaluation:
         return (ahead - behind) * (0.5 / step)
 
     def _gradient_nearby(self, displacement: Any) -> Any:
-        nearby = self.problem.at(self.manifold.retraction(self.point, displacement), self.counts)
+        point = self.manifold.retraction(self.point, displacement)
+        nearby = type(self)(self.problem, point, self.counts)
         return transport(self.manifold, nearby.point, self.point, nearby.gradient)
 
     def precondition(self, vector: Any) -> Any:
@@ -230,6 +231,9 @@ class Evaluation:
 
     def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
         """Matrix of the Riemannian Hessian from that of the Euclidean one."""
+        if isinstance(self.manifold, Sphere):
+            basis = self.manifold.tangent_basis(self.point)
+            return self.manifold.riemannian_hessian_matrix(basis, self._raw_gradient, ambient)
         return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
 
     def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:
@@ -281,9 +285,15 @@ class Evaluation:
         """Whether the Hessian matrix is already known."""
         return "_matrix" in self.__dict__
 
+    def follow(self, earlier: Evaluation) -> None:
+        """Take over what an earlier point of the same run knows that may save a matrix here."""
+        self._record = earlier.hessian_record
+
+    _record: Any = None
+
     @property
     def hessian_record(self) -> Any:
-        """What the cost can use at later points of the last Hessian matrix that it formed."""
+        """What the cost can use at later points of the last Hessian matrix that was formed."""
         own = getattr(self._local, "hessian_record", None)
         return self._record if own is None else own
 
@@ -296,7 +306,10 @@ class Evaluation:
         if floor is None:
             return False
         self.counts.hessian_matrices += 1
-        return is_clearly_positive(self, self._riemannian(floor), tolerance, 2.0 * _ROUGH)
+        positive = is_clearly_positive(self, self._riemannian(floor), tolerance, 2.0 * _ROUGH)
+        if positive:
+            self._proved_bound = -tolerance
+        return positive
 
     def curvature(self, tolerance: float) -> Curvature:
         """Smallest Hessian eigenvalue, known well enough to compare it with ``-tolerance``.
@@ -311,10 +324,11 @@ class Evaluation:
             found = dense_curvature(self)
         else:
             found = lanczos_curvature(self, tolerance)
-        self._curvature = found
-        return found
+        self._curvature = found.not_below(self._proved_bound)
+        return self._curvature
 
     _curvature: Curvature | None = None
+    _proved_bound = -math.inf  # of the smallest eigenvalue, by a floor
     _is_negative = False
 
     @property

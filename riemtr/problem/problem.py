@@ -141,17 +141,16 @@ class Problem:
     def __repr__(self) -> str:
         return f"Problem({self.manifold}, cost={type(self.cost).__name__})"
 
-    def at(self, point: Any, counts: Counts | None = None, record: Any = None) -> Evaluation:
+    def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
         """Return the lazy evaluation at a point, counting into ``counts``.
 
-        A list or an array of integers becomes an array of floats. ``record`` is the
-        ``hessian_record`` of an earlier evaluation, which may save a Hessian matrix here.
+        A list or an array of integers becomes an array of floats.
         """
         is_floats = isinstance(point, np.ndarray) and point.dtype.kind in "fc"
         if not is_floats and getattr(self.manifold, "point_layout", 1) == 1:
             point = np.asarray(point, dtype=np.result_type(np.asarray(point), np.float64))
         kind = SphereEvaluation if type(self.manifold) is Sphere else Evaluation
-        return kind(self, point, Counts() if counts is None else counts, record)
+        return kind(self, point, Counts() if counts is None else counts)
 
     @property
     def dtype(self) -> np.dtype | None:
@@ -176,7 +175,8 @@ class Problem:
     def has_euclidean_vectors(self) -> bool:
         """Whether tangent vectors are arrays in the Euclidean metric."""
         # At a random point: at others, the identity say, another metric may look Euclidean.
-        return has_euclidean_metric(self.manifold, self.random_point(0))
+        point = random_point(self.manifold, np.random.default_rng(0))
+        return has_euclidean_metric(self.manifold, point)
 
     @property
     def derivatives(self) -> Derivatives:

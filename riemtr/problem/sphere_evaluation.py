@@ -48,6 +48,3 @@ class SphereEvaluation(Evaluation):
         # Eq. (fq_rie_hess). The projection comes last, so that what rounding leaves of the vector
         # outside the tangent space is mapped to zero rather than to curvature -<grad, q>.
         return self.tangent(product - self._slope * vector)
-
-    def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
-        return self.manifold.riemannian_hessian_matrix(self.basis, self._raw_gradient, ambient)

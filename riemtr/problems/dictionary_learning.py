@@ -2,9 +2,8 @@ r"""The paper's cost: find a sparse vector in the row space of the data.
 
 .. math:: f(q; Y) = \frac1p \sum_{k=1}^p h_\mu(q' y_k), \qquad h_\mu(z) = \mu\log\cosh(z/\mu)
 
-over the unit sphere (eq. main_obj). With :math:`e = \exp(-2|z|/\mu)` one exponential gives all
-three derivatives, without overflow at any scale:
-:math:`h_\mu = |z| + \mu\log(1+e) - \mu\log 2`, :math:`h_\mu' = \mathrm{sign}(z)(1-e)/(1+e)`,
+over the unit sphere (eq. main_obj). With :math:`e = \exp(-2|z|/\mu)` there is no overflow at any
+scale: :math:`h_\mu = |z| + \mu\log(1+e) - \mu\log 2`, :math:`h_\mu' = \tanh(z/\mu)`,
 :math:`h_\mu'' = 4e/((1+e)^2\mu)`.
 """
 
@@ -97,7 +96,7 @@ class DictionaryCost:
 
 
 class DictionaryPoint:
-    """The log-cosh cost at one point: one product with Y and one exponential for everything."""
+    """The log-cosh cost at one point: one product with Y serves value, gradient and Hessian."""
 
     hessian_record: HessianRecord | None = None  # of the last Hessian matrix formed here
 
@@ -160,13 +159,13 @@ class DictionaryPoint:
         self.hessian_record = HessianRecord(self._source, gram)
         return gram.matrix
 
-    def hessian_floor(self, record: HessianRecord) -> np.ndarray | None:
+    def hessian_floor(self, record: Any) -> np.ndarray | None:
         """Return a matrix that the Hessian nowhere falls below, from that of a point close by.
 
         To five digits, as :meth:`rough_hessian_matrix`, at a fraction of the price; None where the
-        point is too far.
+        point is too far, or the record of another cost.
         """
-        if record.source is not self._source:
+        if not isinstance(record, HessianRecord) or record.source is not self._source:
             return None
         floor = floor_of_gram(self._data, self._weights, record.gram)
         return None if floor is None else floor.astype(self._data.dtype)

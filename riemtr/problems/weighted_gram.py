@@ -51,7 +51,7 @@ def weighted_gram(
         columns, chosen = data[:, here], weights[here]
         if gather:
             kept = np.flatnonzero(active[here])
-            columns, chosen = _gathered(columns, kept), chosen[kept]
+            columns, chosen = np.take(columns, kept, axis=1), chosen[kept]
         matrix += _gram(columns, chosen, dtype)
     return WeightedGram(matrix, weights)
 
@@ -75,23 +75,24 @@ def floor_of_gram(
         In the precision of the earlier matrix; None where too much has changed.
     """
     kept = (1.0 - _SLACK) * earlier.weights
-    lost = np.flatnonzero(weights < kept)
-    if lost.size > _MOST_COLUMNS * weights.size:
+    lost = weights < kept
+    count = np.count_nonzero(lost)
+    if count > _MOST_COLUMNS * weights.size:
         return None
     floor = (1.0 - _SLACK) * earlier.matrix
-    if lost.size == 0:
+    if count == 0:
         return floor
-    correction = _gram(_gathered(data, lost), kept[lost] - weights[lost], earlier.matrix.dtype)
-    if np.linalg.norm(correction) > _MOST_CORRECTION * np.linalg.norm(floor):
+    correction = weighted_gram(
+        data, np.where(lost, kept - weights, 0.0), lost, earlier.matrix.dtype
+    ).matrix
+    if not _norm(correction) <= _MOST_CORRECTION * _norm(floor):
         return None
     return floor - correction
 
 
-def _gathered(data: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return some of the columns, in the memory layout of the data."""
-    if data.flags.f_contiguous:
-        return np.take(data.T, chosen, axis=0).T
-    return np.take(data, chosen, axis=1)
+def _norm(matrix: np.ndarray) -> float:
+    """Frobenius norm, of float32 as well, whose squares would overflow."""
+    return float(np.linalg.norm(matrix.astype(float)))
 
 
 def _gram(columns: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> np.ndarray:

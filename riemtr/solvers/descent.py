@@ -99,7 +99,8 @@ class Descent:
             if not step.norm > 0.0:
                 return Reason(Status.STALLED, "the model has no descent left")
             moved = solver.move(problem.manifold, here.point, step.vector)
-            there = problem.at(moved, self.counts, here.hessian_record)
+            there = problem.at(moved, self.counts)
+            there.follow(here)
             noise = here.precision * max(abs(here.cost), scale)
             verdict = solver.acceptance.judge(here, there, step, noise)
             accepted = verdict.accepted and math.isfinite(there.gradient_norm)
@@ -120,8 +121,10 @@ class Descent:
             )
 
     def _start(self, problem: Problem, point: Any) -> Evaluation:
-        record = None if self.best is None else self.best.hessian_record
-        here = self.best = problem.at(point, self.counts, record)
+        here = problem.at(point, self.counts)
+        if self.best is not None:  # of an earlier stage
+            here.follow(self.best)
+        self.best = here
         if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
             raise NonFiniteCostError(
                 f"the cost at the start is {here.cost} and its gradient norm "

@@ -52,6 +52,12 @@ class HybridSubproblem:
     budget: int = 3
     tolerance: float = 0.1
 
+    def __post_init__(self) -> None:
+        if not self.budget >= 1:
+            raise ValueError(f"budget must be at least 1; got {self.budget!r}")
+        if not 0.0 < self.tolerance < 1.0:
+            raise ValueError(f"tolerance must lie strictly between 0 and 1; got {self.tolerance!r}")
+
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return a step by the method that is the cheaper at this point."""
         if not here.offers_matrix:
@@ -60,8 +66,7 @@ class HybridSubproblem:
         if not isinstance(memory, _Memory):
             memory = _Memory(here, [], self.cg.target(here))
         elif memory.here is not here:
-            next_stage = memory.here.problem is not here.problem  # of a continuation
-            target = self.cg.target(here, None if next_stage else memory.here)
+            target = self.cg.target(here, memory.here)
             memory = _Memory(here, [], target, memory.dense, memory.factor)
         if here.has_step_matrix or (memory.dense and memory.factor is None):
             return self._dense(here, radius, memory)

@@ -23,7 +23,7 @@ from riemtr.manifolds.basis import as_real
 from riemtr.problem import Evaluation
 
 # Fewer pairs say more about where CG met the boundary than about the Hessian.
-_FEWEST = 4
+FEWEST_PAIRS = 4
 
 Pair = tuple[Any, Any]
 """A direction of CG and its image under the Hessian."""
@@ -68,13 +68,13 @@ def inverse_hessian(here: Evaluation, pairs: Sequence[Pair]) -> InverseHessian |
 
     None where they are too few, or tangent vectors are not arrays in the Euclidean metric.
     """
-    if len(pairs) < _FEWEST or not here.problem.has_euclidean_vectors:
+    if len(pairs) < FEWEST_PAIRS or not here.problem.has_euclidean_vectors:
         return None
     directions = np.array([as_real(direction) for direction, _ in pairs])
     images = np.array([as_real(image) for _, image in pairs])
     curvatures = np.einsum("ij,ij->i", directions, images)
     useful = (curvatures > 0.0) & np.isfinite(curvatures)
-    if np.count_nonzero(useful) < _FEWEST:
+    if np.count_nonzero(useful) < FEWEST_PAIRS:
         return None
     roots = np.sqrt(curvatures[useful, None])
     directions, images = directions[useful] / roots, images[useful] / roots
@@ -86,4 +86,4 @@ def inverse_hessian(here: Evaluation, pairs: Sequence[Pair]) -> InverseHessian |
 
 def _like(vector: Any, flat: np.ndarray) -> np.ndarray:
     """Undo :func:`as_real`."""
-    return flat.view(vector.dtype).reshape(vector.shape)
+    return flat.astype(vector.real.dtype, copy=False).view(vector.dtype).reshape(vector.shape)

@@ -13,12 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from riemtr.problem import Evaluation
-from riemtr.subproblem.quasi_newton import InverseHessian, Pair, inverse_hessian
+from riemtr.subproblem.quasi_newton import FEWEST_PAIRS, InverseHessian, Pair, inverse_hessian
 from riemtr.subproblem.step import Ended, Step, make_step
-
-# Rounding must not pile up outside the tangent space, where the model means nothing; so many steps
-# of CG may pass without a projection.
-_UNPROJECTED = 5
 
 
 class _Memory(NamedTuple):
@@ -36,8 +32,9 @@ class TruncatedCG:
     """Preconditioned truncated conjugate gradients.
 
     After a rejected step nothing is computed anew: CG directions do not depend on the radius, so
-    the Hessian products of the first attempt serve the shorter one. After an accepted one they
-    precondition CG at the next point, which saves some 15% of the products there.
+    the Hessian products of the first attempt serve the shorter one. After an accepted one that
+    ended inside the ball they precondition CG at the next point, which saves some 15% of all
+    products.
 
     Parameters
     ----------
@@ -49,8 +46,8 @@ class TruncatedCG:
     max_products : int or None
         Limit on Hessian products per call; ``None`` means the manifold's dimension.
     remembered : int
-        Hessian products of a run, the last ones, that precondition CG at the next points; 0 for
-        none. Only where tangent vectors are arrays in the Euclidean metric.
+        Hessian products of a run, the last ones, that precondition CG at the next point: at least
+        4, or 0 for none. Only where tangent vectors are arrays in the Euclidean metric.
     """
 
     kappa: float = 0.1
@@ -68,9 +65,11 @@ class TruncatedCG:
                 f"max_products must be at least 1, or None for the dimension; got "
                 f"{self.max_products!r}"
             )
-        if not self.remembered >= 0:
+        enough = isinstance(self.remembered, int) and self.remembered >= FEWEST_PAIRS
+        if not (enough or self.remembered == 0):
             raise ValueError(
-                f"remembered must be at least 0, which is none; got {self.remembered!r}"
+                f"remembered must be an integer of at least {FEWEST_PAIRS}, or 0 for none; got "
+                f"{self.remembered!r}"
             )
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
@@ -78,11 +77,12 @@ class TruncatedCG:
         curvature = here.known_curvature
         if curvature is not None and curvature.min_eigenvalue < 0.0:
             return along_curvature(here, radius)
-        memory = previous.memory if previous is not None else None
-        if not isinstance(memory, _Memory):
+        if previous is None or not isinstance(previous.memory, _Memory):
             memory = _Memory(here, self.target(here), [], None, here.precondition)
-        elif memory.here is not here:
-            memory = self._at_next_point(here, memory)
+        elif previous.memory.here is not here:
+            memory = self._at_next_point(here, previous.memory, previous.ended)
+        else:
+            memory = previous.memory
         limit = self.max_products or max(here.manifold.dim, 1)
         vector, image, on_boundary, ended = conjugate_gradients(
             here,
@@ -94,17 +94,22 @@ class TruncatedCG:
         )
         return make_step(here, vector, image, on_boundary, ended, memory=memory)
 
-    def _at_next_point(self, here: Evaluation, memory: _Memory) -> _Memory:
+    def _at_next_point(self, here: Evaluation, memory: _Memory, ended: Ended) -> _Memory:
         """Return what to begin with at a point that CG has not seen yet."""
-        last = memory.products[-self.remembered :] if self.remembered else []
-        inverse = inverse_hessian(memory.here, last) or memory.inverse
+        inverse = None
+        # Where the boundary cut a run short, its directions are those of little curvature, and a
+        # preconditioner made of them would only lead to the boundary again.
+        if self.remembered and ended in (Ended.INTERIOR, Ended.PRODUCT_LIMIT):
+            last = memory.products[-self.remembered :]
+            inverse = inverse_hessian(memory.here, last) or memory.inverse
         precondition = here.precondition if inverse is None else inverse.at(here)
         return _Memory(here, self.target(here, memory.here), [], inverse, precondition)
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
         """Residual at which CG may stop at ``here``, after a step from ``before``."""
         forcing = self.kappa
-        if before is not None and before.gradient_norm > 0.0:
+        same = before is not None and before.problem is here.problem  # no new stage in between
+        if before is not None and same and before.gradient_norm > 0.0:
             progress = here.gradient_norm / before.gradient_norm
             forcing = min(forcing, progress ** (1.0 + self.theta))
         return forcing * here.gradient_norm
@@ -181,9 +186,8 @@ def conjugate_gradients(
         squared = remaining if corrected is residual else inner(residual, corrected)
         if squared <= 0.0:
             return vector, residual - gradient, False, Ended.INTERIOR
-        direction = (squared / before) * direction - corrected
-        if count % _UNPROJECTED == _UNPROJECTED - 1:
-            direction = here.tangent(direction)
+        # Rounding must not pile up outside the tangent space, where the model means nothing.
+        direction = here.tangent((squared / before) * direction - corrected)
         length, overlap = longer, inner(vector, direction)
     return vector, residual - gradient, False, Ended.PRODUCT_LIMIT
 

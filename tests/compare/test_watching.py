@@ -74,3 +74,18 @@ def test_a_solver_finds_the_same_on_it():
     found = riemtr.PracticalTRM().solve(WatchedProblem(original), rng=0)
     np.testing.assert_array_equal(found.point, expected.point)
     assert found.counts == expected.counts
+
+
+def test_points_of_finite_differences_are_not_visited():
+    matrix = np.diag(np.arange(1.0, 9.0))
+    differences = riemtr.Problem(
+        riemtr.Sphere(8),
+        lambda x: x @ matrix @ x,
+        riemannian_gradient=lambda x: 2 * (matrix @ x - (x @ matrix @ x) * x),
+    )
+    watched = WatchedProblem(differences)
+    result = riemtr.PracticalTRM().solve(watched, rng=0)
+    watched.note()
+    assert result.counts.hessian_products > 0
+    assert len(watched.rows) <= result.iterations + 1
+    assert all(np.isfinite(row[1]) for row in watched.rows)

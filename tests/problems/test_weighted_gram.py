@@ -121,7 +121,9 @@ def test_with_a_record_the_sign_of_the_curvature_is_still_the_truth(distance):
         before.step_matrix()
         moved = sphere.exp(q, distance * sphere.random_tangent_vector(q, rng))
         truth = np.linalg.eigvalsh(problem.at(moved).hessian_matrix())[0] >= -1e-6
-        assert problem.at(moved, record=before.hessian_record).is_positive_to(1e-6) == truth
+        here = problem.at(moved)
+        here.follow(before)
+        assert here.is_positive_to(1e-6) == truth
         seen.add(bool(truth))
     assert seen == {True, False}
 
@@ -159,7 +161,74 @@ def test_points_without_a_matrix_pass_the_record_on():
     here = problem.at(q)
     assert here.hessian_record is None
     here.hessian_matrix()
-    there = problem.at(q, record=here.hessian_record)
+    there = problem.at(q)
+    there.follow(here)
     assert there.hessian_record is here.hessian_record is not None
     there.hessian_matrix()
     assert there.hessian_record is not here.hessian_record
+
+
+def test_floors_keep_their_guard_where_squares_overflow_in_single_precision():
+    for trial in range(30):
+        rng = np.random.default_rng(trial)
+        p, size = 2000, 10.0 ** rng.uniform(12.25, 12.85)
+        data = np.zeros((2, p))
+        data[0, : p // 8] = size * rng.uniform(0.5, 1.5, p // 8)
+        data[1, p // 8 :] = size * rng.uniform(0.5, 1.5, p - p // 8)
+        problem = dictionary_problem(data, 1e-8 * size)
+        pole, aside = np.array([0.0, 1.0]), np.array([np.sin(0.1), np.cos(0.1)])
+        before, here = problem.at(pole), problem.at(aside)
+        before.step_matrix()
+        here.follow(before)
+        assert problem.at(aside).hessian_matrix()[0, 0] < -1.0
+        assert not here.is_positive_to(1e-6)
+
+
+def test_the_certificate_knows_what_a_floor_has_proved():
+    # In single precision the Hessian's own rounding exceeds the tolerance here.
+    data = np.random.default_rng(0).standard_normal((10, 1)).astype(np.float32)
+    problem = dictionary_problem(data, 4e-4)
+    proved = 0
+    for seed in range(20):
+        result = riemtr.PracticalTRM().solve(problem, rng=seed)
+        if result.converged:
+            assert result.certificate.verdict == "minimizer"
+            proved += riemtr.certify(problem, result.point).verdict == "unresolved"
+    assert proved > 0
+
+
+def test_records_of_other_costs_are_passed_over():
+    matrix = np.diag(np.arange(1.0, 13.0))
+
+    class Other:
+        def at(self, x):
+            point = type("Point", (), {})()
+            point.value, point.gradient = x @ matrix @ x, 2.0 * matrix @ x
+            point.hessian = lambda v: 2.0 * matrix @ v
+            point.hessian_matrix = lambda: 2.0 * matrix
+            point.hessian_record = ("mine", matrix)
+            return point
+
+    other = riemtr.Problem(Sphere(12), Other())
+    solver = riemtr.TrustRegion(
+        subproblem=riemtr.HybridSubproblem(), warm_up=lambda problem: [(other, 1e-3)]
+    )
+    for seed in range(3):
+        assert solver.solve(sparse_problem(), rng=seed).converged
+
+
+def test_the_correction_is_formed_in_blocks(monkeypatch):
+    data, weights, active = example(5, 6, 2000)
+    earlier = weighted_gram(data, weights, active, data.dtype)
+    after = weights * np.where(np.arange(2000) % 5, 1.0, 0.5)
+    expected = floor_of_gram(data, after, earlier)
+    widths, whole = [], module._gram
+
+    def gram(columns, *rest):
+        widths.append(columns.shape[1])
+        return whole(columns, *rest)
+
+    monkeypatch.setattr(module, "_gram", gram)
+    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 600)
+    np.testing.assert_allclose(floor_of_gram(data, after, earlier), expected, atol=1e-10)
+    assert max(widths) <= 100

@@ -216,3 +216,46 @@ def test_the_factor_of_one_stage_serves_the_next():
     assert second.counts.hessian_matrices == 0
     assert 0 < second.counts.hessian_products <= part.budget
     assert np.linalg.norm(second.gradient + step.hessian_vector) < 0.1 * second.gradient_norm
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.5, 100.0])
+@pytest.mark.parametrize("name", ["tcg", "hybrid"])
+@pytest.mark.parametrize("kind", [float, np.float32])
+def test_contract_at_the_points_that_follow(name, radius, kind):
+    # What one call leaves to the next must not spoil the steps from there.
+    rng = np.random.default_rng(7)
+    weights = rng.uniform(1.0, 50.0, 30).astype(kind)
+    problem = riemtr.Problem(
+        riemtr.Sphere(30),
+        lambda x: float(weights @ x**2 + 0.5 * np.sum(x**4)),
+        euclidean_gradient=lambda x: 2 * weights * x + 2 * x**3,
+        euclidean_hessian=lambda x, v: 2 * weights * v + 6 * x**2 * v,
+    )
+    accuracy = 1e-4 if kind is np.float32 else 1e-9
+    here, step = problem.at(riemtr.Sphere(30).random_point(rng).astype(kind)), None
+    for _ in range(6):
+        step = SOLVERS[name].solve(here, radius, step)
+        image = here.hessian(step.vector)
+        assert step.vector.dtype == kind
+        assert step.norm <= radius * (1 + accuracy)
+        assert step.norm == pytest.approx(np.linalg.norm(step.vector), rel=accuracy)
+        assert abs(here.point @ step.vector) <= accuracy * step.norm
+        size = 200.0 * step.norm
+        np.testing.assert_allclose(step.hessian_vector, image, atol=accuracy * size)
+        decrease = -float(here.gradient @ step.vector + 0.5 * step.vector @ image)
+        assert step.predicted_decrease == pytest.approx(
+            decrease, rel=10 * accuracy, abs=accuracy * size * step.norm
+        )
+        here = problem.at(problem.manifold.retraction(here.point, step.vector))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 0}, "budget must be at least 1; got 0"),
+        ({"tolerance": 1.0}, "tolerance must lie strictly between 0 and 1; got 1.0"),
+    ],
+)
+def test_bad_options_of_the_hybrid(options, message):
+    with pytest.raises(ValueError, match=message):
+        riemtr.HybridSubproblem(**options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import autograd.numpy as anp
 import numpy as np
 import pymanopt.manifolds as pm
 import pytest
@@ -161,6 +162,105 @@ def test_a_rejected_step_is_not_preconditioned_anew():
     assert again.norm == pytest.approx(0.25 * second.norm)
 
 
-def test_remembered_must_not_be_negative():
-    with pytest.raises(ValueError, match="remembered must be at least 0"):
-        riemtr.TruncatedCG(remembered=-1)
+@pytest.mark.parametrize("remembered", [-1, 1, 3, 2.5, 20.0])
+def test_bad_numbers_to_remember(remembered):
+    with pytest.raises(ValueError, match="remembered must be an integer of at least 4, or 0"):
+        riemtr.TruncatedCG(remembered=remembered)
+
+
+def factorization(seed):
+    """Many more parameters than the product of the factors knows: flat in their gauge."""
+    rng = np.random.default_rng(seed)
+    target = rng.normal(size=(20, 4)) @ rng.normal(size=(4, 15)) + 0.1 * rng.normal(size=(20, 15))
+    return Problem(
+        pm.Euclidean(35, 6),
+        lambda x: 0.5 * anp.sum((anp.dot(x[:20], x[20:].T) - target) ** 2),
+    )
+
+
+def test_flat_directions_do_not_take_over():
+    products = {20: 0, 0: 0}
+    for seed in range(3):
+        for memory in products:
+            solver = riemtr.TrustRegion(
+                subproblem=riemtr.TruncatedCG(remembered=memory), tolerance=1e-7
+            )
+            result = solver.solve(factorization(seed), rng=seed)
+            assert result.converged
+            assert result.iterations < 100
+            products[memory] += result.counts.hessian_products
+    assert products[20] <= products[0]
+
+
+def test_single_precision_with_a_preconditioner_in_double():
+    n = 60
+    weights = np.geomspace(1, 1e3, n).astype(np.float32)
+
+    class SinglePrecision(pm.Euclidean):
+        def retraction(self, point, tangent_vector):
+            return (point + tangent_vector).astype(point.dtype)
+
+    problem = Problem(
+        SinglePrecision(n),
+        lambda x: float(0.5 * np.sum(weights * x**2) + 0.25 * np.sum(x**4)),
+        euclidean_gradient=lambda x: weights * x + x**3,
+        euclidean_hessian=lambda x, v: weights * v + 3 * x**2 * v,
+        preconditioner=lambda x, v: v / np.linspace(0.5, 2.0, n),
+    )
+    result = riemtr.PracticalTRM().solve(problem, np.ones(n, np.float32))
+    assert result.converged
+    assert result.point.dtype == np.float32
+
+
+class Bare:
+    """The unit sphere with nothing but what the protocol asks for, and random draws."""
+
+    dim, point_layout = 39, 1
+
+    def inner_product(self, point, vector_a, vector_b):
+        return vector_a @ vector_b
+
+    def norm(self, point, vector):
+        return np.sqrt(vector @ vector)
+
+    def projection(self, point, vector):
+        return vector - (point @ vector) * point
+
+    def retraction(self, point, vector):
+        return (point + vector) / np.linalg.norm(point + vector)
+
+    def zero_vector(self, point):
+        return np.zeros_like(point)
+
+    def random_tangent_vector(self, point):
+        vector = self.projection(point, np.random.normal(size=40))  # noqa: NPY002
+        return vector / np.linalg.norm(vector)
+
+    def euclidean_to_riemannian_gradient(self, point, gradient):
+        return self.projection(point, gradient)
+
+    def euclidean_to_riemannian_hessian(self, point, gradient, hessian, vector):
+        return self.projection(point, hessian) - (point @ gradient) * vector
+
+    def embedding(self, point, vector):
+        return vector
+
+    def random_point(self):
+        point = np.random.normal(size=40)  # noqa: NPY002
+        return point / np.linalg.norm(point)
+
+
+def test_manifolds_with_the_bare_protocol():
+    matrix = np.diag(np.geomspace(1, 1e3, 40))
+    problem = Problem(
+        Bare(),
+        lambda x: float(x @ matrix @ x),
+        euclidean_gradient=lambda x: 2 * matrix @ x,
+        euclidean_hessian=lambda x, v: 2 * matrix @ v,
+    )
+    assert problem.has_euclidean_vectors
+    start = riemtr.Sphere(40).random_point(1)
+    result = riemtr.TrustRegion(subproblem=riemtr.TruncatedCG()).solve(problem, start)
+    assert result.converged
+    assert result.cost == pytest.approx(1.0)
+    assert result.iterations < 40
