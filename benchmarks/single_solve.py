@@ -217,7 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="2 starts, 1 repeat")
     arguments = parser.parse_args()
-    starts, repeats = (2, 1) if arguments.quick else (10, 5)
+    starts, repeats = (2, 1) if arguments.quick else (10, 7)
     print(settings())
     for label, scale in (("1/sqrt(p)", 1 / 64), ("1", 1.0)):
         print(f"\nentries of order {label}: camera, n = 64, p = 4096, mu = {MU}, {starts} starts")
