@@ -115,6 +115,8 @@ def as_real(vector: np.ndarray) -> np.ndarray:
 
     The real inner product stays what it is.
     """
+    if vector.ndim == 1 and vector.dtype.kind == "f":
+        return vector
     flat = np.ascontiguousarray(vector).ravel()
     return flat.view(flat.real.dtype)
 

@@ -72,16 +72,16 @@ def inverse_hessian(here: Evaluation, pairs: Sequence[Pair]) -> InverseHessian |
         return None
     directions = np.array([as_real(direction) for direction, _ in pairs])
     images = np.array([as_real(image) for _, image in pairs])
-    curvatures = np.einsum("ij,ij->i", directions, images)
+    curvatures = np.einsum("ij,ij->i", directions, images)  # overflows without a warning
     useful = (curvatures > 0.0) & np.isfinite(curvatures)
     if np.count_nonzero(useful) < FEWEST_PAIRS:
         return None
     roots = np.sqrt(curvatures[useful, None])
     directions, images = directions[useful] / roots, images[useful] / roots
-    squared = float(np.median(np.einsum("ij,ij->i", images, images)))
-    if not 1e-100 < squared < 1e100:
+    typical = float(np.sort(np.einsum("ij,ij->i", images, images))[len(images) // 2])
+    if not 1e-100 < typical < 1e100:
         return None
-    return InverseHessian(directions, images, 1.0 / squared)
+    return InverseHessian(directions, images, 1.0 / typical)
 
 
 def _like(vector: Any, flat: np.ndarray) -> np.ndarray:
