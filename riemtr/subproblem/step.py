@@ -21,7 +21,7 @@ class Ended(str, Enum):
         return self.value
 
 
-class Step(NamedTuple):
+class Step(NamedTuple):  # a tuple since every iteration makes one: a third of the time
     """A tangent step and all the loop needs to know about it.
 
     Attributes
