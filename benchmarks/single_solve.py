@@ -146,6 +146,23 @@ def count(task: Callable[[], object], plain: PlainCost) -> ProductCounter:
     return kernels
 
 
+def timed_and_watched(
+    tasks: dict[str, Callable[[], np.ndarray]], plain: PlainCost, repeats: int
+) -> tuple[dict[str, float], dict[str, np.ndarray], dict[str, list[ProductCounter]]]:
+    """Time the tasks, and in runs of their own, under the same load, watch their kernels.
+
+    Watching costs a little time itself.
+    """
+    counters: dict[str, list[ProductCounter]] = {name: [] for name in tasks}
+
+    def watch(name: str) -> Callable[[], None]:
+        return lambda: counters[name].append(count(tasks[name], plain))
+
+    watched = {f"{name}, watched": watch(name) for name in tasks}
+    seconds, points = interleaved({**tasks, **watched}, repeats)
+    return seconds, points, counters
+
+
 def pymanopt_problem(plain: PlainCost) -> pymanopt.Problem:
     sphere = pymanopt.manifolds.Sphere(plain.data.shape[0])
     numpy = pymanopt.function.numpy(sphere)
@@ -181,13 +198,7 @@ def run(scale: float, starts: int, repeats: int) -> list[dict[str, object]]:
                 peer.run(theirs, initial_point=start).point
             ),
         }
-        # Watching costs a little time itself, so that it has runs of its own, under the same load.
-        counters: dict[str, list[ProductCounter]] = {name: [] for name in tasks}
-        watched = {
-            f"{name}, watched": lambda name=name: counters[name].append(count(tasks[name], plain))
-            for name in tasks
-        }
-        seconds, points = interleaved({**tasks, **watched}, repeats)
+        seconds, points, counters = timed_and_watched(tasks, plain, repeats)
         for name in tasks:
             kernels = counters[name][-1]
             alone = statistics.median(each.seconds for each in counters[name])
