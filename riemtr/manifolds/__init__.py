@@ -6,6 +6,7 @@ from riemtr.manifolds.basis import (
     HouseholderBasis,
     TangentBasis,
     as_real,
+    from_real,
     has_euclidean_metric,
     tangent_basis,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "as_real",
     "converts_hessians",
     "exponential",
+    "from_real",
     "has_euclidean_metric",
     "has_exponential",
     "inner",

@@ -106,8 +106,7 @@ class ArrayBasis:
 
     def vector(self, coordinates: np.ndarray) -> np.ndarray:
         """Linear combination of the basis vectors."""
-        flat = (self._columns @ coordinates).astype(self._columns.dtype, copy=False)
-        return flat.view(self._like.dtype).reshape(self._like.shape)
+        return from_real(self._columns @ coordinates, self._like)
 
 
 def as_real(vector: np.ndarray) -> np.ndarray:
@@ -119,6 +118,11 @@ def as_real(vector: np.ndarray) -> np.ndarray:
         return vector
     flat = np.ascontiguousarray(vector).ravel()
     return flat.view(flat.real.dtype)
+
+
+def from_real(flat: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Undo :func:`as_real`, for a vector of the same type and shape as another."""
+    return flat.astype(like.real.dtype, copy=False).view(like.dtype).reshape(like.shape)
 
 
 class GramSchmidtBasis:

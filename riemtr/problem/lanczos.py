@@ -30,7 +30,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dstev
 
-from riemtr.manifolds import as_real, has_euclidean_metric, random_tangent
+from riemtr.manifolds import as_real, from_real, random_tangent
 from riemtr.problem.curvature import NO_CURVATURE, Curvature, accuracy_of, checked, rounding_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
     dim = here.manifold.dim
     if dim == 0:
         return NO_CURVATURE
-    basis = (_ArrayKrylov if has_euclidean_metric(here.manifold, here.point) else _Krylov)(here)
+    basis = (_ArrayKrylov if here.problem.has_euclidean_vectors else _Krylov)(here)
     diagonal: list[float] = []
     offdiagonal: list[float] = []
     threshold = _Exclusion(-tolerance, dim)
@@ -230,5 +230,4 @@ class _ArrayKrylov(_Krylov):
 
     def _reduce(self, vector: Any) -> Any:
         known, flat = self._rows[: len(self._vectors)], as_real(vector)
-        reduced = flat - (known @ flat) @ known
-        return reduced.view(vector.dtype).reshape(vector.shape)
+        return from_real(flat - (known @ flat) @ known, vector)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pymanopt
 
-from riemtr.manifolds import Sphere, converts_hessians, random_point
-from riemtr.manifolds.basis import has_euclidean_metric
+from riemtr.manifolds import Sphere, converts_hessians, has_euclidean_metric, random_point
 from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts

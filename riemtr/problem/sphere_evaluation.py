@@ -45,6 +45,5 @@ class SphereEvaluation(Evaluation):
         product = self.in_precision(self._local.hessian(vector))
         if kinds.hessian == "riemannian":
             return self._as_tangent(product)
-        # Eq. (fq_rie_hess). The projection comes last, so that what rounding leaves of the vector
-        # outside the tangent space is mapped to zero rather than to curvature -<grad, q>.
+        # Sphere.euclidean_to_riemannian_hessian, with <grad, q> computed once per point.
         return self.tangent(product - self._slope * vector)

@@ -29,8 +29,6 @@ _PATIENCE = 50
 # Roundings that a cost may be off by, and those beyond which a decrease tells something.
 _ROUNDINGS = 10
 _TELLING_ROUNDINGS = 1000
-
-
 # How a run ends at a point of vanishing gradient, which is then the result.
 _CRITICAL = (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED, Status.INCONSISTENT)
 

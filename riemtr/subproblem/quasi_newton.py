@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from riemtr.manifolds.basis import as_real
+from riemtr.manifolds import as_real, from_real
 from riemtr.problem import Evaluation
 
 # Fewer pairs say more about where CG met the boundary than about the Hessian.
@@ -56,9 +56,9 @@ class InverseHessian(NamedTuple):
             if own is None:
                 rest *= scale
             else:
-                rest = as_real(own(here.tangent(_like(residual, rest))))
+                rest = as_real(own(here.tangent(from_real(rest, residual))))
             shares -= images @ rest
-            return here.tangent(_like(residual, rest + shares @ directions))
+            return here.tangent(from_real(rest + shares @ directions, residual))
 
         return apply
 
@@ -82,8 +82,3 @@ def inverse_hessian(here: Evaluation, pairs: Sequence[Pair]) -> InverseHessian |
     if not 1e-100 < typical < 1e100:
         return None
     return InverseHessian(directions, images, 1.0 / typical)
-
-
-def _like(vector: Any, flat: np.ndarray) -> np.ndarray:
-    """Undo :func:`as_real`."""
-    return flat.astype(vector.real.dtype, copy=False).view(vector.dtype).reshape(vector.shape)
