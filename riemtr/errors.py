@@ -18,6 +18,14 @@ class OtherRunError(ValueError):
     """A checkpoint belongs to a run with other data or settings."""
 
 
+class DoesNotApply(ValueError):
+    """A solver's word that it is not made for a problem; comparisons show it as no failure.
+
+    A solver of your own may raise it too. Python's ``NotImplementedError``, which pymanopt raises
+    where a manifold lacks what an optimizer needs, is taken the same way.
+    """
+
+
 class MissingExtraError(ImportError):
     """A feature needs a package that comes with one of riemtr's optional extras."""
 

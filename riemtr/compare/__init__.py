@@ -8,14 +8,14 @@
 2
 """
 
-from riemtr.compare.applicability import DoesNotApply
 from riemtr.compare.entrants import Entrant, entrant, solver_names
 from riemtr.compare.folder import write_folder
-from riemtr.compare.lbfgs import LBFGS
 from riemtr.compare.profiles import Profile, performance_profile
 from riemtr.compare.records import Comparison, Reach, Run, load
 from riemtr.compare.runner import compare
 from riemtr.compare.starts import saddle_starts
+from riemtr.errors import DoesNotApply
+from riemtr.solvers.lbfgs import LBFGS
 
 __all__ = [
     "LBFGS",

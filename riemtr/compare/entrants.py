@@ -16,13 +16,12 @@ from typing import Any
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
-from riemtr.compare.applicability import DoesNotApply
 from riemtr.compare.cases import typed, with_options
-from riemtr.compare.lbfgs import LBFGS
-from riemtr.errors import unknown_name
+from riemtr.errors import DoesNotApply, unknown_name
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.solvers import ExactTRM, PracticalTRM
+from riemtr.solvers.lbfgs import LBFGS
 
 DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
 

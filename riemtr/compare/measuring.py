@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from riemtr import problems as registry
-from riemtr.compare.applicability import DoesNotApply
 from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.entrants import Demands, Entrant
-from riemtr.compare.lbfgs import LBFGS
 from riemtr.compare.records import COUNTS, Reach, Run
 from riemtr.compare.starts import Start
 from riemtr.compare.watching import Row, WatchedProblem
+from riemtr.errors import DoesNotApply
 from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.problem import Counts, Evaluation
 from riemtr.problem.points import check_point
 from riemtr.problems import Case
 from riemtr.solvers import Result, Status, TrustRegion
 from riemtr.solvers.certificate import Tolerances, certify_evaluation
+from riemtr.solvers.lbfgs import LBFGS
 from riemtr.solvers.stopping import MaxSeconds
 
 _OWN_HISTORY = (TrustRegion, PymanoptSolver, LBFGS)

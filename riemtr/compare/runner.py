@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from riemtr.compare.applicability import DoesNotApply
 from riemtr.compare.cases import as_cases, labelled, spelling
 from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
 from riemtr.compare.measuring import Task, measure, warm_up
@@ -17,6 +16,7 @@ from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
 from riemtr.data.checks import integer
 from riemtr.environment import environment
+from riemtr.errors import DoesNotApply
 from riemtr.problems import Case
 from riemtr.recovery.threads import blas_threads_for
 

@@ -8,20 +8,12 @@ from typing import Any
 
 from riemtr.interop.pymanopt_problem import Oracles
 from riemtr.problem import Counts, Evaluation, Problem
-from riemtr.solvers import Iteration, Reason, Status, StoppingCriterion
-from riemtr.solvers.iteration import Observer, history_row
-from riemtr.solvers.stopwatch import Stopwatch
+from riemtr.solvers import StoppingCriterion
+from riemtr.solvers.foreign import Recorder
+from riemtr.solvers.iteration import Observer
 
 
-class Stop(Exception):
-    """Unwinds a pymanopt optimizer that was asked to stop."""
-
-    def __init__(self, reason: Reason):
-        super().__init__(str(reason))
-        self.reason = reason
-
-
-class Record:
+class Record(Recorder):
     """Oracles that watch the optimizer: rows of its history, stopping criteria, observers."""
 
     def __init__(
@@ -33,16 +25,12 @@ class Record:
         stop: StoppingCriterion | None,
         observers: Sequence[Observer],
     ):
+        super().__init__(counts, stop, observers)
         self.problem = problem
-        self.counts = counts
-        self.watch = Stopwatch()
-        self.rows: list[tuple[Any, ...]] = []
         self.point: Any = None  # the last iterate
         self._recorded = Counts()  # when it was reached
         self._oracles = oracles
         self._populous = populous
-        self._stop = stop
-        self._observers = observers
         self._evaluated: tuple[Any, float] = (None, math.nan)
         self._lowest = math.inf
 
@@ -66,17 +54,10 @@ class Record:
         return self._oracles.hessian(point, vector)
 
     def _add(self, point: Any, gradient: Any = None) -> None:
-        counts, seconds = self.counts.snapshot(), self.watch.seconds
+        self.point, self._recorded = point, self.counts.snapshot()
         with self.watch.paused():
-            self.point, self._recorded = point, counts
-            iteration = self._iteration(self._seen(point, gradient), counts, seconds)
-            self.rows.append(history_row(iteration))
-            reason = None if self._stop is None else self._stop.check(iteration)
-            for observer in self._observers:
-                if observer(iteration):
-                    reason = reason or Reason(Status.STOPPED, "by an observer")
-        if reason is not None:
-            raise Stop(reason)
+            here = self._seen(point, gradient)
+        self.note(here)
 
     def _seen(self, point: Any, gradient: Any) -> Evaluation:
         """Return the evaluation at a point, filled with what the optimizer has just seen there."""
@@ -88,24 +69,10 @@ class Record:
             here.__dict__["gradient"] = gradient
         return here
 
-    def _iteration(self, here: Evaluation, counts: Counts, seconds: float) -> Iteration:
-        return Iteration(
-            number=len(self.rows),
-            stage=0,
-            here=here,
-            radius=math.nan,
-            step=None,
-            ratio=math.nan,
-            accepted=True,
-            escaped=False,
-            seconds=seconds,
-            counts=counts,
-        )
-
     def complete(self, start: Any, end: Evaluation, seconds: float) -> list[tuple[Any, ...]]:
         """Return the rows, the start (if it was not seen) and the end included."""
         if not self.rows:
-            self.rows.append(history_row(self._iteration(self.problem.at(start), Counts(), 0.0)))
+            self.add(self.problem.at(start), Counts(), 0.0)
         if self.point is not end.point or self._recorded != self.counts:
-            self.rows.append(history_row(self._iteration(end, self.counts.snapshot(), seconds)))
+            self.add(end, self.counts.snapshot(), seconds)
         return self.rows

@@ -19,19 +19,13 @@ from pymanopt.optimizers import (
 from pymanopt.optimizers.optimizer import Optimizer
 
 from riemtr.interop.pymanopt_problem import CountedOracles, EvaluationOracles, Oracles, assemble
-from riemtr.interop.pymanopt_record import Record, Stop
-from riemtr.manifolds import random_point
+from riemtr.interop.pymanopt_record import Record
 from riemtr.manifolds.protocol import global_numpy_randomness
 from riemtr.problem import Counts, as_problem
-from riemtr.problem.points import check_point
 from riemtr.solvers import Reason, Result, Status, StoppingCriterion
-from riemtr.solvers.certificate import (
-    MINIMIZER,
-    UNRESOLVED,
-    Tolerances,
-    certify_evaluation,
-    default_tolerances,
-)
+from riemtr.solvers.arguments import check_company, start_point
+from riemtr.solvers.certificate import Tolerances, default_tolerances
+from riemtr.solvers.foreign import Stop, certified
 from riemtr.solvers.iteration import Observer
 
 _POPULATIONS = (NelderMead, ParticleSwarm)
@@ -127,10 +121,9 @@ class PymanoptSolver:
         Result
         """
         converted = as_problem(problem)
+        check_company(stop, observers)
         rng = np.random.default_rng(rng)
-        if start is None:
-            start = random_point(converted.manifold, rng)
-        start = check_point(converted.manifold, start)
+        start = start_point(converted, start, rng)
         tolerances = default_tolerances(
             converted.precision(start),
             self.optimizer._min_gradient_norm,
@@ -170,17 +163,13 @@ class PymanoptSolver:
         else:
             point, iterations = found.point, int(found.iterations)
         best = record.problem.at(point)
-        if reason.status is Status.FIRST_ORDER:
-            verdict = certify_evaluation(best, tolerances).verdict
-            certified = {MINIMIZER: Status.CONVERGED, UNRESOLVED: Status.UNRESOLVED}
-            reason = Reason(certified.get(verdict, reason.status), reason.detail)
         return Result(
             point=point,
             cost=best.cost,
             gradient_norm=best.gradient_norm,
             iterations=iterations,
             seconds=seconds,
-            reason=reason,
+            reason=certified(reason, best, tolerances),
             counts=counts,
             rows=record.complete(start, best, seconds),
             solver=self,

@@ -4,6 +4,7 @@ from riemtr.solvers import observers
 from riemtr.solvers.acceptance import AcceptanceRule, AlwaysAccept, RatioTest, Verdict
 from riemtr.solvers.certificate import Certificate, certify
 from riemtr.solvers.iteration import Iteration
+from riemtr.solvers.lbfgs import LBFGS
 from riemtr.solvers.presets import ExactTRM, PracticalTRM
 from riemtr.solvers.radius import AdaptiveRadius, FixedRadius, RadiusPolicy
 from riemtr.solvers.result import Result
@@ -20,6 +21,7 @@ from riemtr.solvers.stopping import (
 from riemtr.solvers.trust_region import TrustRegion, continuation, no_warm_up
 
 __all__ = [
+    "LBFGS",
     "AcceptanceRule",
     "AdaptiveRadius",
     "AlwaysAccept",

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from riemtr.errors import NonFiniteCostError
 from riemtr.manifolds import typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
-from riemtr.solvers.acceptance import AcceptanceRule
+from riemtr.solvers.acceptance import AcceptanceRule, Verdict
+from riemtr.solvers.arguments import check_finite
 from riemtr.solvers.certificate import Tolerances
 from riemtr.solvers.iteration import Iteration, Observer, history_row
 from riemtr.solvers.radius import RadiusPolicy
@@ -29,6 +29,8 @@ _PATIENCE = 50
 # Roundings that a cost may be off by, and those beyond which a decrease tells something.
 _ROUNDINGS = 10
 _TELLING_ROUNDINGS = 1000
+# What stands for the judgement of a step before the first one.
+_AT_START = Verdict(math.nan, True)
 # How a run ends at a point of vanishing gradient, which is then the result.
 _CRITICAL = (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED, Status.INCONSISTENT)
 
@@ -101,33 +103,26 @@ class Descent:
             there.follow(here)
             noise = here.precision * max(abs(here.cost), scale)
             verdict = solver.acceptance.judge(here, there, step, noise)
-            accepted = verdict.accepted and math.isfinite(there.gradient_norm)
+            if verdict.accepted and not math.isfinite(there.gradient_norm):
+                verdict = Verdict(-math.inf, False)
             radius = min(solver.radius.update(radius, verdict, step), limit)
-            if accepted:
+            if verdict.accepted:
                 # Close to a solution such a step is as good as its model, if the derivatives are.
                 if not step.on_boundary and step.predicted_decrease > _TELLING_ROUNDINGS * noise:
                     self.misled = verdict.ratio < 0.0
                 here = there
                 if _is_better(here, self.best, noise):
                     self.best = here
-            elif verdict.accepted:
-                radius *= 0.25
             progress.note(here)
             self.number += 1
-            iteration = self._iteration(
-                here, radius, step, verdict.ratio, accepted, escaping and accepted
-            )
+            iteration = self._iteration(here, radius, step, verdict, escaping)
 
     def _start(self, problem: Problem, point: Any) -> Evaluation:
         here = problem.at(point, self.counts)
         if self.best is not None:  # of an earlier stage
             here.follow(self.best)
         self.best = here
-        if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
-            raise NonFiniteCostError(
-                f"the cost at the start is {here.cost} and its gradient norm "
-                f"{here.gradient_norm}: both must be finite; choose another start, or mend the cost"
-            )
+        check_finite(here)
         return here
 
     def _iteration(
@@ -135,9 +130,8 @@ class Descent:
         here: Evaluation,
         radius: float,
         step: Step | None = None,
-        ratio: float = math.nan,
-        accepted: bool = True,
-        escaped: bool = False,
+        verdict: Verdict = _AT_START,
+        escaping: bool = False,
     ) -> Iteration:
         return Iteration(
             self.number,
@@ -145,9 +139,9 @@ class Descent:
             here,
             radius,
             step,
-            ratio,
-            accepted,
-            escaped,
+            verdict.ratio,
+            verdict.accepted,
+            escaping and verdict.accepted,
             self.watch.seconds,
             self.counts.snapshot(),
         )

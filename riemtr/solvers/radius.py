@@ -33,8 +33,8 @@ class RadiusPolicy(Protocol):
 class FixedRadius:
     """The same radius for every step (paper, section II.C).
 
-    The one exception: a step to where the cost is NaN or infinite is rejected, and the radius
-    halved for good.
+    The one exception: a step to where the cost or its gradient is NaN or infinite is rejected, and
+    the radius halved for good.
     """
 
     radius: float

@@ -20,6 +20,14 @@ class StoppingCriterion:
         """Return the reason to stop, or None to go on."""
         raise NotImplementedError
 
+    @property
+    def budget(self) -> StoppingCriterion | None:
+        """The part of it that limits the effort, and holds for easier versions of a cost as well.
+
+        None where it asks something of the cost alone.
+        """
+        return None
+
     def __or__(self, other: StoppingCriterion) -> StoppingCriterion:
         return AnyOf(self, other)
 
@@ -38,6 +46,12 @@ class AnyOf(StoppingCriterion):
         """Return the first reason there is."""
         return self.first.check(iteration) or self.second.check(iteration)
 
+    @property
+    def budget(self) -> StoppingCriterion | None:
+        """The limits among the two."""
+        first, second = self.first.budget, self.second.budget
+        return AnyOf(first, second) if first and second else first or second
+
     def __repr__(self) -> str:
         return f"{self.first!r} | {self.second!r}"
 
@@ -53,6 +67,12 @@ class AllOf(StoppingCriterion):
         """Return the first reason if there is a second."""
         reason = self.first.check(iteration)
         return reason if reason and self.second.check(iteration) else None
+
+    @property
+    def budget(self) -> StoppingCriterion | None:
+        """The two limits joined, if both are."""
+        first, second = self.first.budget, self.second.budget
+        return AllOf(first, second) if first and second else None
 
     def __repr__(self) -> str:
         parts = (f"({p!r})" if isinstance(p, AnyOf) else repr(p) for p in (self.first, self.second))
@@ -98,10 +118,22 @@ class GradientNorm(StoppingCriterion):
 
 
 @dataclass(frozen=True)
-class MaxIterations(StoppingCriterion):
-    """At most so many iterations."""
+class _Limit(StoppingCriterion):
+    limit: float
 
-    limit: int
+    def __post_init__(self) -> None:
+        if not self.limit >= 0:
+            raise ValueError(f"limit must be at least 0; got {self.limit!r}")
+
+    @property
+    def budget(self) -> StoppingCriterion | None:
+        """All of it."""
+        return self
+
+
+@dataclass(frozen=True)
+class MaxIterations(_Limit):
+    """At most so many iterations."""
 
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the limit is reached."""
@@ -110,10 +142,8 @@ class MaxIterations(StoppingCriterion):
 
 
 @dataclass(frozen=True)
-class MaxSeconds(StoppingCriterion):
+class MaxSeconds(_Limit):
     """At most so many seconds, observers excluded."""
-
-    limit: float
 
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the limit is reached."""
@@ -134,10 +164,8 @@ class CostBelow(StoppingCriterion):
 
 
 @dataclass(frozen=True)
-class MaxProducts(StoppingCriterion):
+class MaxProducts(_Limit):
     """At most so many Hessian products."""
-
-    limit: int
 
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the limit is reached."""

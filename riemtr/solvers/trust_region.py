@@ -12,8 +12,8 @@ from typing import Any
 
 from riemtr.manifolds import retraction
 from riemtr.problem import Problem, as_problem
-from riemtr.problem.points import check_point
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
+from riemtr.solvers.arguments import check_company, check_limits, start_point
 from riemtr.solvers.certificate import default_tolerances
 from riemtr.solvers.descent import Descent
 from riemtr.solvers.iteration import Observer
@@ -23,7 +23,6 @@ from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     GradientNorm,
     MaxIterations,
-    MaxProducts,
     MaxSeconds,
     SecondOrder,
     StoppingCriterion,
@@ -102,11 +101,16 @@ class TrustRegion:
                 raise ValueError(
                     f"{name} must be a part with a method {method}, such as {example}; got {part!r}"
                 )
+        for name, example in (
+            ("move", "riemtr.manifolds.retraction"),
+            ("warm_up", "riemtr.solvers.continuation"),
+        ):
+            if not callable(getattr(self, name)):
+                raise ValueError(
+                    f"{name} must be a function, such as {example}; got {getattr(self, name)!r}"
+                )
         default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
-        if self.max_iterations < 0:
-            raise ValueError(f"max_iterations must be at least 0; got {self.max_iterations!r}")
-        if not self.max_seconds >= 0.0:
-            raise ValueError(f"max_seconds must be at least 0; got {self.max_seconds!r}")
+        check_limits(self.max_iterations, self.max_seconds)
 
     def __repr__(self) -> str:
         plain = TrustRegion()
@@ -145,29 +149,20 @@ class TrustRegion:
         Result
         """
         problem = as_problem(problem)
-        if stop is not None and not isinstance(stop, StoppingCriterion):
-            raise ValueError(
-                "stop must be a StoppingCriterion, such as riemtr.solvers.MaxIterations(10); got "
-                f"{stop!r}. For a condition of your own, pass observers=[riemtr.observers.StopWhen("
-                "condition)]"
-            )
-        if not isinstance(observers, Iterable):
-            raise ValueError(f"observers must be a list of callables; got {observers!r}")
-        if start is None:
-            start = problem.random_point(rng)
-        point = check_point(problem.manifold, start)
+        check_company(stop, observers)
+        point = start_point(problem, start, rng)
         tolerances = default_tolerances(
             problem.precision(point), self.tolerance, self.curvature_tolerance
         )
         budget: StoppingCriterion = MaxIterations(self.max_iterations)
         if math.isfinite(self.max_seconds):
             budget = budget | MaxSeconds(self.max_seconds)
-        # What the user asks of the cost is not meant for the easier ones on the way.
-        limits = budget if stop is None else budget | stop
-        if isinstance(stop, (MaxIterations, MaxSeconds, MaxProducts)):
-            budget = limits
+        goal: StoppingCriterion = SecondOrder(tolerances.gradient, tolerances.curvature) | budget
+        if stop is not None:
+            goal = goal | stop
+            # What the user asks of the cost is not meant for the easier ones on the way.
+            budget = budget | stop.budget if stop.budget else budget
         run = Descent(self, tolerances, observers)
-        goal = SecondOrder(tolerances.gradient, tolerances.curvature)
         try:
             for easier, tolerance in self.warm_up(problem):
                 enough = GradientNorm(max(tolerance, tolerances.gradient))
@@ -176,7 +171,7 @@ class TrustRegion:
                     return run.result(problem, reason)
                 point = run.best.point
                 run.stage += 1
-            reason = run.descend(problem, point, goal | limits)
+            reason = run.descend(problem, point, goal)
         except KeyboardInterrupt:
             if run.best is None:
                 raise

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrs
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import Pair
 from riemtr.subproblem.step import Ended, Step, make_step
-from riemtr.subproblem.tangent import dense_step, near_exact
+from riemtr.subproblem.tangent import check_loss, dense_step, near_exact
 from riemtr.subproblem.truncated_cg import TruncatedCG, conjugate_gradients
 
 
@@ -55,8 +55,7 @@ class HybridSubproblem:
     def __post_init__(self) -> None:
         if not self.budget >= 1:
             raise ValueError(f"budget must be at least 1; got {self.budget!r}")
-        if not 0.0 < self.tolerance < 1.0:
-            raise ValueError(f"tolerance must lie strictly between 0 and 1; got {self.tolerance!r}")
+        check_loss(self.tolerance)
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return a step by the method that is the cheaper at this point."""

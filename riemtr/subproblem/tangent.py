@@ -47,6 +47,9 @@ class NearExactSubproblem:
 
     tolerance: float = 0.1
 
+    def __post_init__(self) -> None:
+        check_loss(self.tolerance)
+
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return a step with at least ``1 - tolerance`` of the best decrease."""
         return dense_step(here, near_exact(here, radius, self.tolerance))
@@ -63,6 +66,12 @@ class SDPSubproblem:
         """Return the minimiser of the lifted problem (eq. SDP_relaxation)."""
         hessian = np.asarray(here.hessian_matrix(), dtype=float)
         return dense_step(here, solve_lifted(hessian, _coordinates(here), radius))
+
+
+def check_loss(tolerance: float) -> None:
+    """Check the loss of model decrease that near-exact steps may have."""
+    if not 0.0 < tolerance < 1.0:
+        raise ValueError(f"tolerance must lie strictly between 0 and 1; got {tolerance!r}")
 
 
 def near_exact(

@@ -15,16 +15,16 @@ import numpy as np
 import pymanopt.manifolds
 from scipy.optimize import minimize
 
-from riemtr.compare.applicability import DoesNotApply
-from riemtr.errors import NonFiniteCostError
-from riemtr.manifolds import Sphere, random_point
+from riemtr.errors import DoesNotApply
+from riemtr.manifolds import Sphere
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
-from riemtr.problem.points import check_point
-from riemtr.solvers import Iteration, Reason, Result, Status, StoppingCriterion
-from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED, certify_evaluation, default_tolerances
-from riemtr.solvers.iteration import Observer, history_row
-from riemtr.solvers.stopping import GradientNorm, MaxSeconds
-from riemtr.solvers.stopwatch import Stopwatch
+from riemtr.solvers.arguments import check_company, check_finite, check_limits, start_point
+from riemtr.solvers.certificate import default_tolerances
+from riemtr.solvers.foreign import Recorder, Stop, certified
+from riemtr.solvers.iteration import Observer
+from riemtr.solvers.result import Result
+from riemtr.solvers.status import Reason, Status
+from riemtr.solvers.stopping import GradientNorm, MaxSeconds, StoppingCriterion
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,7 @@ class LBFGS:
         default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
         if not self.memory >= 1:
             raise ValueError(f"memory must be at least 1; got {self.memory!r}")
-        if self.max_iterations < 0:
-            raise ValueError(f"max_iterations must be at least 0; got {self.max_iterations!r}")
-        if not self.max_seconds >= 0.0:
-            raise ValueError(f"max_seconds must be at least 0; got {self.max_seconds!r}")
+        check_limits(self.max_iterations, self.max_seconds)
 
     def solve(
         self,
@@ -106,33 +103,27 @@ class LBFGS:
             raise DoesNotApply(
                 f"L-BFGS-B on f(x/|x|) needs a sphere; this problem is on {problem.manifold}"
             )
-        if start is None:
-            start = random_point(problem.manifold, np.random.default_rng(rng))
-        start = check_point(problem.manifold, start)
+        check_company(stop, observers)
+        start = start_point(problem, start, rng)
         tolerances = default_tolerances(
             problem.precision(start), self.tolerance, self.curvature_tolerance
         )
         criterion = GradientNorm(tolerances.gradient) | MaxSeconds(self.max_seconds)
-        run = _Run(problem, start, criterion if stop is None else criterion | stop, observers)
+        record = Recorder(Counts(), criterion if stop is None else criterion | stop, observers)
+        run = _Run(problem, start, record)
         reason = self._minimize(run)
-        seconds, counts = run.watch.seconds, run.counts.snapshot()
-        if reason.status is Status.FIRST_ORDER:
-            verdict = certify_evaluation(run.here, tolerances).verdict
-            certified = {MINIMIZER: Status.CONVERGED, UNRESOLVED: Status.UNRESOLVED}
-            reason = Reason(
-                certified.get(verdict, reason.status), "the gradient norm is within tolerance"
-            )
+        seconds, counts, here = record.watch.seconds, record.counts.snapshot(), run.here
         return Result(
-            point=run.here.point,
-            cost=run.here.cost,
-            gradient_norm=run.here.gradient_norm,
-            iterations=len(run.rows) - 1,
+            point=here.point,
+            cost=here.cost,
+            gradient_norm=here.gradient_norm,
+            iterations=len(record.rows) - 1,
             seconds=seconds,
-            reason=reason,
+            reason=certified(reason, here, tolerances),
             counts=counts,
-            rows=run.rows,
+            rows=record.rows,
             solver=self,
-            evaluation=run.here,
+            evaluation=here,
             tolerances=tolerances,
         )
 
@@ -155,10 +146,10 @@ class LBFGS:
                     "gtol": 0.0,
                 },
             )
-        except _Stop as stopped:
+        except Stop as stopped:
             return stopped.reason
         except KeyboardInterrupt:
-            if not run.rows:
+            if not run.record.rows:
                 raise
             return Reason(Status.INTERRUPTED)
         if found.nit >= self.max_iterations:
@@ -166,49 +157,26 @@ class LBFGS:
         return Reason(Status.STALLED, str(found.message).lower())
 
 
-class _Stop(Exception):
-    """Unwinds L-BFGS-B when it is to stop."""
-
-    def __init__(self, reason: Reason):
-        super().__init__(str(reason))
-        self.reason = reason
-
-
 class _Run:
     """The mutable state of one call of ``solve``."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: np.ndarray,
-        criterion: StoppingCriterion,
-        observers: Sequence[Observer],
-    ):
+    def __init__(self, problem: Problem, start: np.ndarray, record: Recorder):
         self.problem = problem
-        self.criterion = criterion
-        self.observers = observers
-        self.counts = Counts()
-        self.watch = Stopwatch()
-        self.rows: list[tuple[Any, ...]] = []
+        self.record = record
         self._shape, self._dtype = start.shape, start.dtype
         self.tried = start.astype(float).ravel()  # what `_evaluation` belongs to
-        self.here = self._evaluation = problem.at(start, self.counts)
+        self.here = self._evaluation = problem.at(start, record.counts)
 
     def begin(self) -> None:
         """Record the start, where the run may end already."""
-        here = self.here
-        if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
-            raise NonFiniteCostError(
-                f"the cost at the start is {here.cost} and its gradient norm "
-                f"{here.gradient_norm}: both must be finite; choose another start, or mend the cost"
-            )
-        self._record(here)
+        check_finite(self.here)
+        self.record.note(self.here)
 
     def _at(self, flat: np.ndarray) -> Evaluation:
         if not np.array_equal(flat, self.tried):
             point = (flat / np.linalg.norm(flat)).reshape(self._shape).astype(self._dtype)
             self.tried = flat.copy()
-            self._evaluation = self.problem.at(point, self.counts)
+            self._evaluation = self.problem.at(point, self.record.counts)
         return self._evaluation
 
     def value_and_gradient(self, flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -220,27 +188,4 @@ class _Run:
     def iterate(self, flat: np.ndarray) -> None:
         """Take note of a new iterate."""
         self.here = self._at(flat)
-        self._record(self.here)
-
-    def _record(self, here: Evaluation) -> None:
-        counts, seconds = self.counts.snapshot(), self.watch.seconds
-        with self.watch.paused():
-            iteration = Iteration(
-                number=len(self.rows),
-                stage=0,
-                here=here,
-                radius=math.nan,
-                step=None,
-                ratio=math.nan,
-                accepted=True,
-                escaped=False,
-                seconds=seconds,
-                counts=counts,
-            )
-            self.rows.append(history_row(iteration))
-            reason = self.criterion.check(iteration)
-            for observer in self.observers:
-                if observer(iteration):
-                    reason = reason or Reason(Status.STOPPED, "by an observer")
-        if reason is not None:
-            raise _Stop(reason)
+        self.record.note(self.here)

@@ -3,10 +3,8 @@ import pymanopt
 import pytest
 
 import riemtr
-from riemtr.compare import LBFGS, DoesNotApply
-from riemtr.errors import NonFiniteCostError
-from riemtr.solvers import Status
-from riemtr.solvers.stopping import MaxIterations
+from riemtr.errors import DoesNotApply, NonFiniteCostError
+from riemtr.solvers import LBFGS, MaxIterations, Status
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +67,7 @@ def test_single_precision_stays_single():
     result = LBFGS().solve(problem, start)
     assert result.point.dtype == np.float32
     assert result.gradient_norm <= 1e-3
+    assert LBFGS().solve(problem, rng=0).point.dtype == np.float32  # a start of its own as well
 
 
 def test_other_manifolds_are_refused():

@@ -1,0 +1,48 @@
+"""The arguments that every solver takes, checked once for all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from riemtr.errors import NonFiniteCostError
+from riemtr.problem import Evaluation, Problem
+from riemtr.problem.points import check_point
+from riemtr.solvers.stopping import StoppingCriterion
+
+
+def check_limits(max_iterations: Any, max_seconds: Any) -> None:
+    """Check the limits of a solver."""
+    if not max_iterations >= 0:
+        raise ValueError(f"max_iterations must be at least 0; got {max_iterations!r}")
+    if not max_seconds >= 0.0:
+        raise ValueError(f"max_seconds must be at least 0; got {max_seconds!r}")
+
+
+def check_company(stop: Any, observers: Any) -> None:
+    """Check what a run is given to be stopped and observed by."""
+    if stop is not None and not isinstance(stop, StoppingCriterion):
+        raise ValueError(
+            "stop must be a StoppingCriterion, such as riemtr.solvers.MaxIterations(10); got "
+            f"{stop!r}. For a condition of your own, pass observers=[riemtr.observers.StopWhen("
+            "condition)]"
+        )
+    if not isinstance(observers, Iterable):
+        raise ValueError(f"observers must be a list of callables; got {observers!r}")
+
+
+def start_point(problem: Problem, start: Any, rng: Any) -> Any:
+    """Return the start, checked, or a random one if there is none."""
+    if start is None:
+        start = problem.random_point(rng)
+    return check_point(problem.manifold, start)
+
+
+def check_finite(here: Evaluation) -> None:
+    """Check that there is a cost to begin with."""
+    if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
+        raise NonFiniteCostError(
+            f"the cost at the start is {here.cost} and its gradient norm "
+            f"{here.gradient_norm}: both must be finite; choose another start, or mend the cost"
+        )

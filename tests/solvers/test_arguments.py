@@ -1,0 +1,54 @@
+"""What every solver is given is checked in the same words, whoever the solver is."""
+
+import numpy as np
+import pymanopt
+import pytest
+
+import riemtr
+from riemtr.interop.pymanopt import PymanoptSolver
+from riemtr.solvers import LBFGS
+
+SOLVERS = {
+    "practical": riemtr.PracticalTRM(),
+    "exact": riemtr.ExactTRM(),
+    "lbfgs": LBFGS(),
+    "pymanopt": PymanoptSolver(pymanopt.optimizers.ConjugateGradient()),
+}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return riemtr.problems.build("rayleigh", rng=0, n=6).problem
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"stop": 3}, r"stop must be a StoppingCriterion, .*; got 3"),
+        ({"stop": lambda iteration: True}, "stop must be a StoppingCriterion"),
+        ({"observers": 3}, "observers must be a list of callables; got 3"),
+        ({"start": np.ones(5) / np.sqrt(5)}, r"start must have shape \(6,\)"),
+        ({"start": np.ones(6)}, "start must have norm 1"),
+        ({"start": np.full(6, np.nan)}, "start must be finite"),
+    ],
+    ids=["number", "function", "observers", "shape", "norm", "nan"],
+)
+def test_bad_arguments(solver, problem, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        solver.solve(problem, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"move": 3}, "move must be a function, such as riemtr.manifolds.retraction; got 3"),
+        ({"warm_up": None}, "warm_up must be a function, such as riemtr.solvers.continuation"),
+        ({"subproblem": riemtr.TruncatedCG}, r"subproblem must be a part .*TruncatedCG\(\)"),
+        ({"max_seconds": np.nan}, "max_seconds must be at least 0; got nan"),
+    ],
+    ids=["move", "warm_up", "class", "nan"],
+)
+def test_bad_parts(parts, message):
+    with pytest.raises(ValueError, match=message):
+        riemtr.TrustRegion(**parts)

@@ -1,0 +1,78 @@
+"""Stopping criteria: what they say, how they compose, and which part of them is a budget."""
+
+import pytest
+
+import riemtr
+from riemtr.solvers import (
+    CostBelow,
+    GradientNorm,
+    MaxIterations,
+    MaxProducts,
+    MaxSeconds,
+    SecondOrder,
+    Status,
+)
+
+SMALL, CHEAP = GradientNorm(1e-3), CostBelow(1.0)
+STEPS, TIME, WORK = MaxIterations(3), MaxSeconds(100.0), MaxProducts(7)
+
+
+@pytest.fixture(scope="module")
+def sharp():
+    """A problem solved by continuation, whose first stage alone takes more than three steps."""
+    return riemtr.problems.build("dictionary-learning", rng=0, n=12, p=2000, theta=0.2)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "budget"),
+    [
+        (SMALL, None),
+        (CHEAP, None),
+        (SecondOrder(1e-6, 1e-6), None),
+        (STEPS, STEPS),
+        (STEPS | TIME, STEPS | TIME),
+        (STEPS | SMALL, STEPS),
+        (SMALL | TIME, TIME),
+        (SMALL | CHEAP, None),
+        (STEPS & WORK, STEPS & WORK),
+        (STEPS & SMALL, None),  # far from a solution it must not stop, however long it takes
+        ((STEPS & WORK) | (SMALL & TIME), STEPS & WORK),
+    ],
+    ids=repr,
+)
+def test_budget_is_the_part_that_limits_the_effort(criterion, budget):
+    assert criterion.budget == budget
+
+
+@pytest.mark.parametrize("stop", [STEPS, STEPS | TIME, TIME | STEPS, SMALL | STEPS], ids=repr)
+def test_limits_hold_on_the_way_to_the_cost(sharp, stop):
+    result = riemtr.PracticalTRM().solve(sharp.problem, sharp.start, stop=stop)
+    assert result.iterations == 3
+    assert result.status is Status.MAX_ITERATIONS
+
+
+def test_both_of_two_limits_end_a_run(sharp):
+    solver = riemtr.PracticalTRM()
+    whole = solver.solve(sharp.problem, sharp.start)
+    assert whole.counts.hessian_products > 7
+    assert whole.iterations > 3
+    result = solver.solve(sharp.problem, sharp.start, stop=STEPS & WORK)
+    both = (whole.history["iteration"] >= 3) & (whole.history["hessian_products"] >= 7)
+    assert result.iterations == whole.history["iteration"][both][0]
+
+
+def test_conditions_on_the_cost_wait_for_it(sharp):
+    """A low value of an easier version is not what was asked for."""
+    solver = riemtr.PracticalTRM(tolerance=1e-9)
+    whole = solver.solve(sharp.problem, sharp.start)
+    result = solver.solve(sharp.problem, sharp.start, stop=CostBelow(10.0))
+    assert result.status is Status.STOPPED
+    last = whole.history["stage"] == whole.history["stage"][-1]
+    assert result.iterations == whole.history["iteration"][last][0] < whole.iterations
+
+
+@pytest.mark.parametrize("kind", [MaxIterations, MaxSeconds, MaxProducts])
+def test_limits_are_checked(kind):
+    with pytest.raises(ValueError, match="limit must be at least 0; got -3"):
+        kind(-3)
+    assert repr(kind(2)) == f"{kind.__name__}(limit=2)"
