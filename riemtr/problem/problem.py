@@ -13,9 +13,10 @@ from riemtr.manifolds import Sphere, converts_hessians, has_euclidean_metric, ra
 from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
-from riemtr.problem.evaluation import Derivatives, Evaluation
+from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import machine_precision
 from riemtr.problem.lazy import lazy
+from riemtr.problem.local_derivatives import Derivatives
 from riemtr.problem.pymanopt_cost import PymanoptCost
 from riemtr.problem.sphere_evaluation import SphereEvaluation
 

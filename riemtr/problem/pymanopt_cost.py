@@ -9,7 +9,7 @@ from typing import Any
 import pymanopt
 from pymanopt.autodiff import Function
 
-from riemtr.problem.evaluation import Derivatives
+from riemtr.problem.local_derivatives import Derivatives
 
 
 def is_given(derivative: Any) -> bool:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from riemtr.manifolds.sphere import safe_norm
-from riemtr.problem.evaluation import Derivatives, Evaluation
+from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.lazy import lazy
+from riemtr.problem.local_derivatives import Derivatives
 
 
 class SphereEvaluation(Evaluation):
@@ -47,3 +48,6 @@ class SphereEvaluation(Evaluation):
             return self._as_tangent(product)
         # Sphere.euclidean_to_riemannian_hessian, with <grad, q> computed once per point.
         return self.tangent(product - self._slope * vector)
+
+    def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
+        return self.manifold.riemannian_hessian_matrix(self.basis, self._raw_gradient, ambient)

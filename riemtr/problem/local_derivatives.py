@@ -1,0 +1,174 @@
+"""Cost, gradient and Hessian products at one point: computed on demand, once, and counted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from riemtr.manifolds import riemannian_gradient, riemannian_hessian, to_tangent, transport
+from riemtr.problem.autodiff import NotDifferentiableError, UnverifiedError
+from riemtr.problem.counts import Counts
+from riemtr.problem.layout import flatten
+from riemtr.problem.lazy import lazy
+
+if TYPE_CHECKING:
+    from riemtr.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """What kind the derivatives of a cost are of.
+
+    Attributes
+    ----------
+    gradient : {"euclidean", "riemannian"}
+    hessian : {"euclidean", "riemannian", "differences"}
+        "differences": central differences of the Riemannian gradient.
+    embeds_vectors : bool
+        Whether tangent vectors must be embedded before a Euclidean Hessian sees them.
+    """
+
+    gradient: str
+    hessian: str
+    embeds_vectors: bool = True
+
+
+class LocalDerivatives:
+    """The derivatives of a problem at one point, and the geometry of its tangent space."""
+
+    def __init__(self, problem: Problem, point: Any, counts: Counts):
+        self.problem = problem
+        self.manifold = problem.manifold
+        self.point = point
+        self.counts = counts
+        self._local = problem.cost.at(point)
+
+    @lazy
+    def cost(self) -> float:
+        """The cost."""
+        self.counts.costs += 1
+        value = self._local.value
+        if isinstance(value, np.ndarray) and value.size == 1:
+            value = value.reshape(())
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"the cost must return one real number; it returned {value!r}"
+            ) from None
+
+    @lazy
+    def _raw_gradient(self) -> Any:
+        self.counts.gradients += 1
+        gradient = self.in_precision(self._local.gradient)
+        if isinstance(self.point, np.ndarray) and np.shape(gradient) != self.point.shape:
+            raise ValueError(
+                f"the gradient must have the shape of the point, {self.point.shape}; it has "
+                f"{np.shape(gradient)}"
+            )
+        return gradient
+
+    def in_precision(self, vector: Any) -> Any:
+        """Return the vector with the point's floating-point type, so that float32 stays float32."""
+        if isinstance(vector, np.ndarray) and isinstance(self.point, np.ndarray):
+            dtype = self.point.dtype
+            return vector if vector.dtype == dtype else vector.astype(dtype)
+        return vector
+
+    def _as_tangent(self, vector: Any) -> Any:
+        """Return a user's plain sequence of arrays as a tangent vector, which adds and scales."""
+        if type(vector) in (list, tuple):
+            return self.manifold.zero_vector(self.point) + vector
+        return vector
+
+    @lazy
+    def gradient(self) -> Any:
+        """Riemannian gradient."""
+        if self.problem.derivatives.gradient == "riemannian":
+            return self._as_tangent(self._raw_gradient)
+        return riemannian_gradient(self.manifold, self.point, self._raw_gradient)
+
+    @lazy
+    def gradient_norm(self) -> float:
+        """Norm of the Riemannian gradient."""
+        return float(self.norm(self.gradient))
+
+    def inner(self, vector_a: Any, vector_b: Any) -> float:
+        """Inner product of tangent vectors at the point."""
+        return float(self.manifold.inner_product(self.point, vector_a, vector_b).real)
+
+    def norm(self, vector: Any) -> float:
+        """Norm of a tangent vector at the point."""
+        # Not manifold.norm: rounding can make the square of a tiny vector negative.
+        return math.sqrt(max(self.inner(vector, vector), 0.0))
+
+    def tangent(self, vector: Any) -> Any:
+        """Remove what rounding has left of a vector outside the tangent space."""
+        return to_tangent(self.manifold, self.point, vector)
+
+    def hessian(self, vector: Any) -> Any:
+        """Riemannian Hessian product."""
+        kinds = self.problem.derivatives
+        if kinds.hessian == "differences":
+            return self._difference(vector)
+        if not hasattr(self._local, "hessian"):
+            self.problem.use_differences()
+            return self._difference(vector)
+        try:
+            product = self._product(vector, kinds)
+        except UnverifiedError:  # here only: elsewhere it can be told
+            return self._difference(vector)
+        except NotDifferentiableError:
+            self.problem.use_differences()
+            return self._difference(vector)
+        self.counts.hessian_products += 1
+        return product
+
+    def _product(self, vector: Any, kinds: Derivatives) -> Any:
+        if kinds.hessian == "riemannian":
+            return self._as_tangent(self.in_precision(self._local.hessian(vector)))
+        embedded = vector
+        if kinds.embeds_vectors:
+            embedded = self.manifold.embedding(self.point, vector)
+        product = self.in_precision(self._local.hessian(embedded))
+        return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
+
+    def _difference(self, vector: Any) -> Any:
+        length = self.norm(vector)
+        self.counts.hessian_products += 1
+        if length == 0.0:
+            return self.manifold.zero_vector(self.point)
+        # The cube root of the precision balances truncation and rounding of central differences.
+        step = float(np.cbrt(self.precision)) / length
+        ahead, behind = (self._gradient_nearby(sign * step * vector) for sign in (1.0, -1.0))
+        return (ahead - behind) * (0.5 / step)
+
+    def _gradient_nearby(self, displacement: Any) -> Any:
+        point = self.manifold.retraction(self.point, displacement)
+        nearby = type(self)(self.problem, point, self.counts)
+        return transport(self.manifold, nearby.point, self.point, nearby.gradient)
+
+    def precondition(self, vector: Any) -> Any:
+        """Apply the problem's preconditioner (the identity if it has none)."""
+        if self.problem.preconditioner is None:
+            return vector
+        return self.problem.preconditioner(self.point, vector)
+
+    @lazy
+    def precision(self) -> float:
+        """Machine epsilon of the coarser of the point's floating-point type and the cost's."""
+        return self.problem.precision(self.point)
+
+    @lazy
+    def conversion_size(self) -> float:
+        """Size of what the Riemannian Hessian is the difference of: the Euclidean gradient's.
+
+        Where it is large beside the Hessian, the digits they share are lost.
+        """
+        if self.problem.derivatives.hessian != "euclidean":
+            return 0.0
+        parts = flatten(self._raw_gradient, getattr(self.manifold, "point_layout", 1))
+        return math.sqrt(sum(float(np.vdot(part, part).real) for part in parts))
