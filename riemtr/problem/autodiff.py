@@ -1,56 +1,27 @@
-"""Derivatives of plain callables by autograd, behind a seam that other backends can fill.
+"""Derivatives of plain callables by autograd, the backend that ``Problem(autodiff=...)`` replaces.
 
-A backend turns a plain cost into one that shares work: an object whose ``at(point)`` has
-``value``, ``gradient`` and ``hessian(v)``. Gradient and value come from one forward pass. The
-gradient is traced once per point, and each Hessian product is one backward pass through that
-trace, so no product evaluates the cost or its gradient again (``benchmarks/autodiff.py`` compares
-this with forward-over-reverse and with pymanopt's double reverse).
+A backend turns a plain cost into one that shares work (:mod:`riemtr.problem.shared_work`), and
+raises :class:`NotDifferentiableError` where it cannot. Here gradient and value come from one
+forward pass. The gradient is traced once per point, and each Hessian product is one backward pass
+through that trace, so no product evaluates the cost or its gradient again
+(``benchmarks/autodiff.py`` compares this with forward-over-reverse and with pymanopt's double
+reverse).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from riemtr.problem.layout import flatten, unflatten
 from riemtr.problem.lazy import lazy
-
-
-class SharedWorkPoint(Protocol):
-    """What a cost that shares work knows at one point; all derivatives are Euclidean."""
-
-    @property
-    def value(self) -> Any:
-        """The cost."""
-
-    @property
-    def gradient(self) -> Any:
-        """Euclidean gradient."""
-
-    def hessian(self, vector: Any) -> Any:
-        """Euclidean Hessian product."""
-
-
-class SharedWorkCost(Protocol):
-    """A cost that shares work between value, gradient and Hessian products."""
-
-    def at(self, point: Any) -> SharedWorkPoint:
-        """Everything at one point, evaluated on demand."""
-
+from riemtr.problem.shared_work import NotDifferentiableError
 
 # What plain numpy functions, conversions and methods raise when handed autograd's boxes.
 _UNTRACEABLE = (AttributeError, NotImplementedError, TypeError, ValueError)
-
-
-class NotDifferentiableError(ValueError):
-    """autograd cannot differentiate the cost."""
-
-
-class UnverifiedError(ValueError):
-    """Whether autograd sees the cost as it is cannot be told at this point."""
 
 
 class AutogradCost:

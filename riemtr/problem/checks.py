@@ -23,6 +23,7 @@ from riemtr.manifolds import (
 )
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import machine_precision
+from riemtr.problem.points import check_point
 from riemtr.problem.problem import as_problem
 
 # In single precision only long steps stand out of the rounding, where higher orders bend the line.
@@ -135,7 +136,8 @@ def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.rand
     problem = as_problem(problem)
     rng = np.random.default_rng(rng)
     if point is None:
-        point = random_point(problem.manifold, rng)
+        point = problem.random_point(rng)
+    point = check_point(problem.manifold, point, name="point")
     direction = random_tangent(problem.manifold, point, rng)
     here = problem.at(point)
     length = here.norm(direction)
@@ -148,7 +150,9 @@ def _tangency_error(here: Evaluation, vector: Any) -> float:
 
 
 def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
-    """Check the gradient: f(R(tv)) - f - t <grad, v> must shrink like t^2.
+    """Check the gradient: f(exp(tv)) - f - t <grad, v> must shrink like t^2.
+
+    On a manifold without an exponential map a retraction stands for it.
 
     Parameters
     ----------
@@ -252,7 +256,7 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
     Parameters
     ----------
     manifold : Manifold
-        With an exponential map and a distance (or points that are arrays).
+        With an exponential map; the distance is that of the points' arrays.
     point : optional
         Where to check; a random point if not given.
     rng : numpy.random.Generator, int or None
@@ -268,6 +272,7 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
     rng = np.random.default_rng(rng)
     if point is None:
         point = random_point(manifold, rng)
+    point = check_point(manifold, point, name="point")
     if not has_exponential(manifold):
         raise ValueError(
             f"manifold must have an exponential map to check its retraction against; {manifold} "

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.problem.autodiff import (
-    AutogradCost,
-    AutogradPoint,
-    NotDifferentiableError,
-    UnverifiedError,
-)
 from riemtr.problem.layout import flatten, unflatten
 from riemtr.problem.lazy import lazy
+from riemtr.problem.shared_work import (
+    NotDifferentiableError,
+    SharedWorkCost,
+    SharedWorkPoint,
+    UnverifiedError,
+)
 
 
 class CallableCost:
@@ -30,13 +30,14 @@ class CallableCost:
         cost: Callable[..., Any],
         gradient: Callable[..., Any],
         hessian: Callable[..., Any] | None,
-        traced: AutogradCost,
+        traced: SharedWorkCost,
+        layout: Any,
     ):
         self.cost = cost
         self.gradient = gradient
         self.hessian = hessian
         self.traced = traced
-        self.layout = traced.layout
+        self.layout = layout
         self.trusts_trace = False
 
     def at(self, point: Any) -> CallablePoint:
@@ -69,9 +70,9 @@ class CallablePoint:
         return self._grouped(self._owner.hessian(*self._arrays, *vectors))
 
     @lazy
-    def _traced(self) -> AutogradPoint:
+    def _traced(self) -> SharedWorkPoint:
         # A cost written with plain numpy can slip through autograd untraced, with derivatives of
-        # zero: trust autograd's Hessian only once its gradient was the one that was given. Once,
+        # zero: trust the traced Hessian only once its gradient was the one that was given. Once,
         # since near a solution both may be nothing but rounding.
         traced = self._owner.traced.at(unflatten(self._arrays, self._owner.layout))
         if self._owner.trusts_trace:
@@ -82,7 +83,7 @@ class CallablePoint:
             strict=True,
         )
         if not all(np.allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max()) for a, b in pairs):
-            raise NotDifferentiableError("autograd's gradient of the cost is not the one given")
+            raise NotDifferentiableError("the traced gradient of the cost is not the one given")
         if not any(np.any(part) for part in flatten(self.gradient, self._owner.layout)):
             raise UnverifiedError("a zero gradient verifies nothing")
         self._owner.trusts_trace = True

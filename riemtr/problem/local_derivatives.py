@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riemtr.manifolds import riemannian_gradient, riemannian_hessian, to_tangent, transport
-from riemtr.problem.autodiff import NotDifferentiableError, UnverifiedError
 from riemtr.problem.counts import Counts
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
+from riemtr.problem.shared_work import NotDifferentiableError, UnverifiedError
 
 if TYPE_CHECKING:
     from riemtr.problem.problem import Problem

@@ -10,7 +10,7 @@ import numpy as np
 import pymanopt
 
 from riemtr.manifolds import Sphere, converts_hessians, has_euclidean_metric, random_point
-from riemtr.problem.autodiff import AutogradCost, SharedWorkCost
+from riemtr.problem.autodiff import AutogradCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Evaluation
@@ -18,6 +18,7 @@ from riemtr.problem.layout import machine_precision
 from riemtr.problem.lazy import lazy
 from riemtr.problem.local_derivatives import Derivatives
 from riemtr.problem.pymanopt_cost import PymanoptCost
+from riemtr.problem.shared_work import Autodiff, SharedWorkCost
 from riemtr.problem.sphere_evaluation import SphereEvaluation
 
 _REQUIRED = ("dim", "inner_product", "norm", "projection", "retraction", "zero_vector")
@@ -27,7 +28,8 @@ class Problem:
     """Minimise a cost over a manifold.
 
     What is not given is filled in: the gradient by autograd, the Hessian by autograd or, where the
-    cost cannot be differentiated twice, by central differences of the gradient.
+    cost cannot be differentiated twice, by central differences of the gradient;
+    ``problem.derivatives`` says which.
 
     Parameters
     ----------
@@ -44,6 +46,9 @@ class Problem:
     preconditioner : callable, optional
         ``preconditioner(point, vector)``, a symmetric positive definite approximation of the
         inverse Hessian on the tangent space.
+    autodiff : callable, optional
+        Who differentiates a plain cost: ``autodiff(cost, layout)`` returns a cost with
+        ``at(point)``, as :mod:`riemtr.problem.shared_work` describes it; autograd if not given.
 
     Examples
     --------
@@ -65,81 +70,43 @@ class Problem:
         euclidean_hessian: Callable[..., Any] | None = None,
         riemannian_hessian: Callable[..., Any] | None = None,
         preconditioner: Callable[[Any, Any], Any] | None = None,
+        autodiff: Autodiff | None = None,
     ):
-        if isinstance(manifold, type):
-            raise ValueError(
-                f"manifold must be an instance; got the class {manifold.__name__}: call it with "
-                "its size, as in riemtr.Sphere(n)"
-            )
-        missing = [name for name in _REQUIRED if not hasattr(manifold, name)]
-        if missing:
-            raise ValueError(
-                "manifold must offer pymanopt's manifold methods, as riemtr.Sphere(n) and "
-                f"pymanopt.manifolds do; {type(manifold).__name__} lacks {', '.join(missing)}"
-            )
-        if euclidean_gradient is not None and riemannian_gradient is not None:
-            raise ValueError("pass euclidean_gradient or riemannian_gradient, not both")
-        if euclidean_hessian is not None and riemannian_hessian is not None:
-            raise ValueError("pass euclidean_hessian or riemannian_hessian, not both")
-        for name, function in (
-            ("euclidean_gradient", euclidean_gradient),
-            ("riemannian_gradient", riemannian_gradient),
-            ("euclidean_hessian", euclidean_hessian),
-            ("riemannian_hessian", riemannian_hessian),
-            ("preconditioner", preconditioner),
-        ):
-            if function is not None and not callable(function):
-                raise ValueError(
-                    f"{name} must be callable, or None; got {type(function).__name__}: pass a "
-                    "function of the point's arrays"
-                )
+        _check_manifold(manifold)
+        given = {
+            "euclidean_gradient": euclidean_gradient,
+            "riemannian_gradient": riemannian_gradient,
+            "euclidean_hessian": euclidean_hessian,
+            "riemannian_hessian": riemannian_hessian,
+        }
+        _check_callables({**given, "preconditioner": preconditioner, "autodiff": autodiff})
         gradient = riemannian_gradient if euclidean_gradient is None else euclidean_gradient
         hessian = riemannian_hessian if euclidean_hessian is None else euclidean_hessian
+        _check_derivatives(cost, given)
 
         self.manifold = manifold
         self.preconditioner = preconditioner
         self.cost: Any
         self._derivatives: Derivatives
-        if hasattr(cost, "at"):
-            if gradient is not None or hessian is not None:
-                raise ValueError(
-                    "a cost with at(point) brings its own derivatives; pass it alone, or pass "
-                    "plain callables"
-                )
-            self.cost = cost
-            self._set_derivatives(Derivatives("euclidean", "euclidean"))
-            return
-        if not callable(cost):
-            raise ValueError(
-                "cost must be a callable or an object with a method at(point); got "
-                f"{type(cost).__name__}"
-            )
         layout = getattr(manifold, "point_layout", 1)
-        traced = AutogradCost(cost, layout)
-        if gradient is None:
-            if hessian is not None:
-                raise ValueError(
-                    "a Hessian without a gradient is not used; pass the gradient as well, or "
-                    "neither, to have autograd provide both"
-                )
-            self.cost = traced
-            self._set_derivatives(Derivatives("euclidean", "euclidean"))
-            return
-        if euclidean_hessian is not None and euclidean_gradient is None:
-            raise ValueError(
-                "euclidean_hessian needs euclidean_gradient (the conversion uses both); pass it, "
-                "or pass riemannian_hessian"
-            )
-        gradient_kind = "euclidean" if euclidean_gradient is not None else "riemannian"
-        if hessian is not None:
-            hessian_kind = "euclidean" if euclidean_hessian is not None else "riemannian"
+        traced = autodiff or AutogradCost
+        if hasattr(cost, "at"):
+            self.cost = cost
+        elif gradient is None:
+            self.cost = traced(cost, layout)
         else:
+            self.cost = CallableCost(cost, gradient, hessian, traced(cost, layout), layout)
+        gradient_kind = "euclidean" if riemannian_gradient is None else "riemannian"
+        if riemannian_hessian is not None:
+            hessian_kind = "riemannian"
+        else:  # autograd's, if it was not given, is Euclidean and converted with the gradient
             hessian_kind = "euclidean" if gradient_kind == "euclidean" else "differences"
-        self.cost = CallableCost(cost, gradient, hessian, traced)
         self._set_derivatives(Derivatives(gradient_kind, hessian_kind))
 
     def __repr__(self) -> str:
-        return f"Problem({self.manifold}, cost={type(self.cost).__name__})"
+        kind = self.derivatives.hessian
+        hessian = ", Hessian by differences" if kind == "differences" else ""
+        return f"Problem({self.manifold}, cost={type(self.cost).__name__}{hessian})"
 
     def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
         """Return the lazy evaluation at a point, counting into ``counts``.
@@ -203,6 +170,59 @@ class Problem:
             return
         for cost, tolerance in offer():
             yield Problem(self.manifold, cost, preconditioner=self.preconditioner), tolerance
+
+
+def _check_manifold(manifold: Any) -> None:
+    if isinstance(manifold, type):
+        raise ValueError(
+            f"manifold must be an instance; got the class {manifold.__name__}: call it with "
+            "its size, as in riemtr.Sphere(n)"
+        )
+    missing = [name for name in _REQUIRED if not hasattr(manifold, name)]
+    if missing:
+        raise ValueError(
+            "manifold must offer pymanopt's manifold methods, as riemtr.Sphere(n) and "
+            f"pymanopt.manifolds do; {type(manifold).__name__} lacks {', '.join(missing)}"
+        )
+
+
+def _check_callables(given: dict[str, Any]) -> None:
+    for name, function in given.items():
+        if function is not None and not callable(function):
+            raise ValueError(
+                f"{name} must be callable, or None; got {type(function).__name__}: pass a "
+                "function of the point's arrays"
+            )
+
+
+def _check_derivatives(cost: Any, given: dict[str, Any]) -> None:
+    """Check that the derivatives given go together, and with the cost."""
+    names = {name for name, function in given.items() if function is not None}
+    if hasattr(cost, "at"):
+        if names:
+            raise ValueError(
+                "a cost with at(point) brings its own derivatives; pass it alone, or pass "
+                "plain callables"
+            )
+        return
+    if not callable(cost):
+        raise ValueError(
+            "cost must be a callable or an object with a method at(point); got "
+            f"{type(cost).__name__}"
+        )
+    for order in ("gradient", "hessian"):
+        if {f"euclidean_{order}", f"riemannian_{order}"} <= names:
+            raise ValueError(f"pass euclidean_{order} or riemannian_{order}, not both")
+    if names and not names & {"euclidean_gradient", "riemannian_gradient"}:
+        raise ValueError(
+            "a Hessian without a gradient is not used; pass the gradient as well, or "
+            "neither, to have autograd provide both"
+        )
+    if "euclidean_hessian" in names and "euclidean_gradient" not in names:
+        raise ValueError(
+            "euclidean_hessian needs euclidean_gradient (the conversion uses both); pass it, "
+            "or pass riemannian_hessian"
+        )
 
 
 def as_problem(problem: Any) -> Problem:

@@ -90,8 +90,10 @@ class Result:
             "evaluation": None,
         }
 
-    def _rows(self) -> list[tuple[str, str]]:
+    def _summary(self) -> list[tuple[str, str]]:
         counts = self.counts
+        known = self.evaluation is not None  # not after pickling
+        by_differences = known and self.evaluation.problem.derivatives.hessian == "differences"
         return [
             ("status", str(self.reason)),
             ("cost", f"{self.cost:.12g}"),
@@ -105,21 +107,22 @@ class Result:
             (
                 "evaluations",
                 f"{counts.costs} costs, {counts.gradients} gradients, "
-                f"{counts.hessian_products} Hessian products, "
+                f"{counts.hessian_products} Hessian products"
+                f"{' (by differences of gradients)' if by_differences else ''}, "
                 f"{counts.hessian_matrices} Hessian matrices",
             ),
             ("solver", str(self.solver)),
         ]
 
     def __repr__(self) -> str:
-        lines = (f"  {name + ':':<15}{value}" for name, value in self._rows())
+        lines = (f"  {name + ':':<15}{value}" for name, value in self._summary())
         return "\n".join(["Result", *lines])
 
     def _repr_html_(self) -> str:
         cells = (
             f"<tr><th style='text-align:left'>{name}</th>"
             f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._rows()
+            for name, value in self._summary()
         )
         return f"<table>{''.join(cells)}</table>"
 

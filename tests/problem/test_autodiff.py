@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riemtr.problem.autodiff import AutogradCost, NotDifferentiableError
+from riemtr.problem.autodiff import AutogradCost
+from riemtr.problem.shared_work import NotDifferentiableError
 
 
 class Counting:

@@ -268,3 +268,15 @@ def test_numbers_text_and_picture():
     assert bad.plot(axes) is axes
     exact = riemtr.check_retraction(pm.Euclidean(3), rng=0)
     assert exact.plot() is not None  # errors of exactly zero do not break the logarithm
+
+
+@pytest.mark.parametrize("check", [riemtr.check_gradient, riemtr.check_hessian])
+def test_points_off_the_manifold_are_no_wrong_derivatives(check):
+    problem = riemtr.problems.build("rayleigh", rng=0, n=4).problem
+    with pytest.raises(ValueError, match="point must have norm 1"):
+        check(problem, np.ones(4))
+    with pytest.raises(ValueError, match=r"point must have shape \(4,\)"):
+        check(problem, np.ones(3) / np.sqrt(3))
+    with pytest.raises(ValueError, match="point must have norm 1"):
+        riemtr.check_retraction(riemtr.Sphere(4), np.ones(4))
+    assert check(problem, [0, 1, 0, 0], rng=0).ok

@@ -574,3 +574,63 @@ def test_pymanopt_backend_on_a_manifold_without_hessians():
     values = np.linalg.svd(target, compute_uv=False)
     result = PracticalTRM().solve(pymanopt.Problem(manifold, distance), rng=0)
     assert result.cost == pytest.approx(0.5 * np.sum(values[1:] ** 2), rel=1e-9)
+
+
+class ComplexSteps:
+    """A backend of our own: first derivatives by complex steps, second ones by differences."""
+
+    def __init__(self, cost, layout):
+        assert layout == 1
+        self.cost = cost
+
+    def at(self, point):
+        return ComplexStepsPoint(self.cost, point)
+
+
+class ComplexStepsPoint:
+    def __init__(self, cost, point):
+        self.value = cost(point)
+        self.gradient = self._gradient(cost, point)
+        self.hessian = lambda v: (
+            (self._gradient(cost, point + 1e-6 * v) - self._gradient(cost, point - 1e-6 * v)) / 2e-6
+        )
+
+    @staticmethod
+    def _gradient(cost, point):
+        return np.array([cost(point + 1e-30j * unit).imag / 1e-30 for unit in np.eye(len(point))])
+
+
+def test_another_backend_differentiates():
+    """The cost is one that autograd cannot trace."""
+    matrix = np.diag([1.0, 2.0, 3.0, 4.0])
+
+    def cost(x):
+        return sum(float(row[i]) * x[i] ** 2 for i, row in enumerate(matrix))
+
+    sphere = riemtr.Sphere(4)
+    problem = riemtr.Problem(sphere, cost, autodiff=ComplexSteps)
+    result = riemtr.PracticalTRM().solve(problem, start=np.eye(4)[2])
+    assert result.certificate.verdict == "minimizer"
+    assert result.cost == pytest.approx(1.0, abs=1e-10)
+    assert "by differences" not in repr(problem)
+    # Where a gradient is given, the backend is asked for the Hessian alone.
+    given = riemtr.Problem(
+        sphere, cost, euclidean_gradient=lambda x: 2.0 * matrix @ x, autodiff=ComplexSteps
+    )
+    here = given.at(sphere.random_point(0))
+    v = here.tangent(np.arange(4.0))
+    exact = here.tangent(2.0 * matrix @ v - 2.0 * here.cost * v)
+    np.testing.assert_allclose(here.hessian(v), exact, atol=1e-8)
+    assert given.derivatives.hessian == "euclidean"
+    with pytest.raises(ValueError, match="autodiff must be callable, or None; got str"):
+        riemtr.Problem(sphere, cost, autodiff="jax")
+
+
+def test_differences_are_told():
+    problem = riemtr.Problem(
+        riemtr.Sphere(3),
+        lambda x: float(x[0]),
+        riemannian_gradient=lambda x: np.eye(3)[0] - x[0] * x,
+    )
+    assert repr(problem).endswith("Hessian by differences)")
+    assert "(by differences of gradients)" in repr(riemtr.PracticalTRM().solve(problem, rng=0))
