@@ -1,19 +1,16 @@
 """Numerical checks of derivatives and retractions: numbers first, a plot on request.
 
 Each check follows a smooth curve away from a point and fits how fast the error of a local model
-shrinks: on a log-log plot it is a line whose slope is the order of the error. Rounding bends the
-line at short steps and higher orders bend it at long ones, so the slope is that of its straightest
-piece.
+shrinks (:mod:`riemtr.problem.derivative_check`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from typing import Any
 
 import numpy as np
 
-from riemtr.errors import require
 from riemtr.manifolds import (
     exponential,
     has_exponential,
@@ -21,115 +18,11 @@ from riemtr.manifolds import (
     random_tangent,
     transport,
 )
+from riemtr.problem.derivative_check import DerivativeCheck, judge, step_lengths
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.problem.problem import as_problem
-
-# In single precision only long steps stand out of the rounding, where higher orders bend the line.
-_SLOPE_TOLERANCE = {"double": 0.15, "single": 0.4}
-_STEP_COUNT = 51
-_WINDOW = 10
-# Multiple of the rounding of one value within which an error is nothing but rounding.
-_ROUNDING = 1e3
-
-
-@dataclass(frozen=True)
-class DerivativeCheck:
-    """Outcome of a check.
-
-    Attributes
-    ----------
-    name : str
-        What was checked.
-    ok : bool
-        Whether everything is as it should be.
-    slope, expected_slope : float
-        Order of the model's error, and what it must be at least.
-    steps, errors : ndarray
-        Step lengths and the model's error at each.
-    linear_piece : slice
-        The straightest piece of the error curve, where the slope was fitted.
-    symmetry_error, tangency_error : float
-        Relative asymmetry of the Hessian, and how far out of the tangent space the gradient or
-        Hessian product reaches, relatively; 0 where it does not apply.
-    """
-
-    name: str
-    ok: bool
-    slope: float
-    expected_slope: float
-    steps: np.ndarray
-    errors: np.ndarray
-    linear_piece: slice
-    symmetry_error: float = 0.0
-    tangency_error: float = 0.0
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __repr__(self) -> str:
-        return (
-            f"<{self.name}: {'ok' if self.ok else 'WRONG'}; slope {self.slope:.2f} (expected "
-            f"{self.expected_slope:.0f}), symmetry error {self.symmetry_error:.1e}, tangency "
-            f"error {self.tangency_error:.1e}>"
-        )
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the error against the step length; needs the extra ``plot``. Returns the axes."""
-        if axes is None:
-            _, axes = require("matplotlib.pyplot", extra="plot").subplots()
-        floor = np.finfo(float).tiny
-        axes.loglog(self.steps, np.maximum(self.errors, floor), ".", color="0.6", label="error")
-        piece = self.linear_piece
-        axes.loglog(
-            self.steps[piece],
-            np.maximum(self.errors[piece], floor),
-            color="C0",
-            linewidth=3,
-            label=f"slope {self.slope:.2f} (expected {self.expected_slope:.0f})",
-        )
-        axes.set(xlabel="step length", ylabel="error of the local model", title=self.name)
-        axes.legend()
-        return axes
-
-
-def _steps(precision: float) -> np.ndarray:
-    # Below the root of the precision a step changes a value by less than its rounding.
-    return np.logspace(0.5 * np.log10(precision), 0.0, _STEP_COUNT)
-
-
-def _fit(steps: np.ndarray, errors: np.ndarray, rounding: float) -> tuple[float, slice]:
-    """Slope of the straightest piece of the log-log curve that stands out of the rounding."""
-    logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
-    pieces = [slice(first, first + _WINDOW) for first in range(len(steps) - _WINDOW + 1)]
-    clear = [piece for piece in pieces if errors[piece].min() > rounding]
-    best = (np.inf, np.nan, pieces[-1])
-    for piece in clear or pieces:
-        coefficients, residual, *_ = np.polyfit(np.log10(steps[piece]), logs[piece], 1, full=True)
-        badness = float(residual[0]) if len(residual) else 0.0
-        if badness < best[0]:
-            best = (badness, float(coefficients[0]), piece)
-    return best[1], best[2]
-
-
-def _judge(
-    name: str,
-    expected: float,
-    errors: np.ndarray,
-    scale: float,
-    precision: float,
-    symmetry: float = 0.0,
-    tangency: float = 0.0,
-) -> DerivativeCheck:
-    steps = _steps(precision)
-    slope, piece = _fit(steps, errors, 4.0 * precision * scale)
-    # A model that is exact leaves only rounding, whose slope means nothing.
-    exact = bool(np.all(errors <= _ROUNDING * precision * scale))
-    steep = slope >= expected - _SLOPE_TOLERANCE["double" if precision < 1e-12 else "single"]
-    tidy = max(symmetry, tangency) <= precision**0.5
-    ok = bool(np.all(np.isfinite(errors))) and (exact or steep) and tidy
-    return DerivativeCheck(name, ok, slope, expected, steps, errors, piece, symmetry, tangency)
 
 
 def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.random.Generator]:
@@ -174,12 +67,23 @@ def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> Deriv
     errors = np.array(
         [
             abs(_cost_along(here, t * direction) - here.cost - t * rate)
-            for t in _steps(here.precision)
+            for t in step_lengths(here.precision)
         ]
     )
     scale = max(abs(here.cost), here.gradient_norm)
     tangency = _tangency_error(here, here.gradient)
-    return _judge("gradient", 2.0, errors, scale, here.precision, tangency=tangency)
+    t = here.precision ** (1 / 3)
+    ahead, behind = (_cost_along(here, sign * t * direction) for sign in (1.0, -1.0))
+    return judge(
+        "gradient",
+        2.0,
+        errors,
+        scale,
+        here.precision,
+        tangency=tangency,
+        measured=(ahead - behind) / (2.0 * t),
+        stated=rate,
+    )
 
 
 def _cost_along(here: Evaluation, displacement: Any) -> float:
@@ -210,6 +114,7 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     """
     here, direction, rng = _start(problem, point, rng)
     product = here.hessian(direction)
+    measured = bend = math.nan
     if has_exponential(here.manifold):
         expected = 3.0
         rate = here.inner(here.gradient, direction)
@@ -217,20 +122,23 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         errors = np.array(
             [
                 abs(_cost_along(here, t * direction) - here.cost - t * rate - 0.5 * t * t * bend)
-                for t in _steps(here.precision)
+                for t in step_lengths(here.precision)
             ]
         )
         scale = max(abs(here.cost), here.gradient_norm, abs(bend))
+        t = here.precision ** (1 / 4)
+        ahead, behind = (_cost_along(here, sign * t * direction) for sign in (1.0, -1.0))
+        measured = (ahead - 2.0 * here.cost + behind) / (t * t)
     else:
         expected = 2.0
-        steps = _steps(here.precision)
+        steps = step_lengths(here.precision)
         errors = np.array([_gradient_error(here, direction, product, t) for t in steps])
         scale = max(here.gradient_norm, here.norm(product))
     other = random_tangent(here.manifold, here.point, rng)
     image = here.hessian(other)
     asymmetry = abs(here.inner(other, product) - here.inner(direction, image))
     size = max(here.norm(product) * here.norm(other), here.norm(image))
-    return _judge(
+    return judge(
         "Hessian",
         expected,
         errors,
@@ -238,6 +146,8 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         here.precision,
         symmetry=asymmetry / size if size > 0.0 else 0.0,
         tangency=_tangency_error(here, product),
+        measured=measured,
+        stated=bend,
     )
 
 
@@ -287,10 +197,10 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
                 manifold.retraction(point, t * direction),
                 exponential(manifold, point, t * direction),
             )
-            for t in _steps(precision)
+            for t in step_lengths(precision)
         ]
     )
-    return _judge("retraction", 2.0, errors, 1.0, precision)
+    return judge("retraction", 2.0, errors, 1.0, precision)
 
 
 def _difference(point_a: Any, point_b: Any) -> float:

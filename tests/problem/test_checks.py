@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import autograd.numpy as anp
 import matplotlib
 import numpy as np
 import pymanopt
@@ -280,3 +281,43 @@ def test_points_off_the_manifold_are_no_wrong_derivatives(check):
     with pytest.raises(ValueError, match="point must have norm 1"):
         riemtr.check_retraction(riemtr.Sphere(4), np.ones(4))
     assert check(problem, [0, 1, 0, 0], rng=0).ok
+
+
+def quadratic(**derivatives):
+    matrix = np.diag([1.0, 2.0, 3.0, 4.0])
+    return Problem(Sphere(4), lambda x: x @ matrix @ x, **derivatives), matrix
+
+
+@pytest.mark.parametrize("factor", [0.5, -1.0, 3.0])
+def test_hints_name_the_factor(factor):
+    _, matrix = quadratic()
+    problem, _ = quadratic(euclidean_gradient=lambda x: 2.0 * matrix @ x / factor)
+    check = check_gradient(problem, rng=0)
+    assert not check.ok
+    assert f"the cost's own is {factor:.3g} times what this says" in repr(check)
+    here = quadratic()[0]
+    problem, _ = quadratic(
+        riemannian_gradient=lambda x: here.at(x).gradient,
+        riemannian_hessian=lambda x, v: here.at(x).hessian(v) / factor,
+    )
+    check = check_hessian(problem, rng=0)
+    assert not check.ok
+    assert f"the cost's own is {factor:.3g} times what this says" in repr(check)
+
+
+def test_hints_for_what_is_not_tangent_or_not_invariant():
+    _, matrix = quadratic()
+    problem, _ = quadratic(riemannian_gradient=lambda x: 2.0 * matrix @ x)
+    assert "it is not tangent: if it is Euclidean" in check_gradient(problem, rng=0).hint
+    grassmann, weights = pm.Grassmann(4, 2), np.diag([1.0, 2.0])
+    trace = anp.trace
+    wrong = Problem(grassmann, lambda x: trace(x.T @ matrix @ x @ weights))
+    assert "on a quotient manifold" in check_hessian(wrong, rng=0).hint
+    right = Problem(grassmann, lambda x: trace(x.T @ matrix @ x))
+    assert check_hessian(right, rng=0).hint == ""
+
+
+def test_an_exact_model_has_no_slope():
+    problem = Problem(pm.Euclidean(2), lambda x: anp.sum(x**2))
+    assert "ok; exact to rounding" in repr(check_hessian(problem, rng=0))
+    assert "ok; slope 2.00 (expected 2)" in repr(check_gradient(problem, rng=0))

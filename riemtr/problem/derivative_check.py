@@ -1,0 +1,161 @@
+"""What a numerical check of a derivative finds, and how it is judged.
+
+The error of a local model, against the length of the step, is on a log-log plot a line whose slope
+is the order of the error. Rounding bends the line at short steps and higher orders bend it at long
+ones, so the slope is that of its straightest piece.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riemtr.errors import require
+
+# In single precision only long steps stand out of the rounding, where higher orders bend the line.
+_SLOPE_TOLERANCE = {"double": 0.15, "single": 0.4}
+_STEP_COUNT = 51
+_WINDOW = 10
+# Multiple of the rounding of one value within which an error is nothing but rounding.
+_ROUNDING = 1e3
+
+
+@dataclass(frozen=True)
+class DerivativeCheck:
+    """Outcome of a check.
+
+    Attributes
+    ----------
+    name : str
+        What was checked.
+    ok : bool
+        Whether everything is as it should be.
+    slope, expected_slope : float
+        Order of the model's error, and what it must be at least.
+    steps, errors : ndarray
+        Step lengths and the model's error at each.
+    linear_piece : slice
+        The straightest piece of the error curve, where the slope was fitted.
+    symmetry_error, tangency_error : float
+        Relative asymmetry of the Hessian, and how far out of the tangent space the gradient or
+        Hessian product reaches, relatively; 0 where it does not apply.
+    exact : bool
+        Whether the model's error is nothing but rounding, whose slope means nothing.
+    hint : str
+        What is likely to be wrong, if something is.
+    """
+
+    name: str
+    ok: bool
+    slope: float
+    expected_slope: float
+    steps: np.ndarray
+    errors: np.ndarray
+    linear_piece: slice
+    symmetry_error: float = 0.0
+    tangency_error: float = 0.0
+    exact: bool = False
+    hint: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        order = f"slope {self.slope:.2f} (expected {self.expected_slope:.0f})"
+        return (
+            f"<{self.name}: {'ok' if self.ok else 'WRONG'}; "
+            f"{'exact to rounding' if self.exact else order}, "
+            f"symmetry error {self.symmetry_error:.1e}, tangency error {self.tangency_error:.1e}"
+            f"{'; ' + self.hint if self.hint else ''}>"
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the error against the step length; needs the extra ``plot``. Returns the axes."""
+        if axes is None:
+            _, axes = require("matplotlib.pyplot", extra="plot").subplots()
+        floor = np.finfo(float).tiny
+        axes.loglog(self.steps, np.maximum(self.errors, floor), ".", color="0.6", label="error")
+        piece = self.linear_piece
+        axes.loglog(
+            self.steps[piece],
+            np.maximum(self.errors[piece], floor),
+            color="C0",
+            linewidth=3,
+            label=f"slope {self.slope:.2f} (expected {self.expected_slope:.0f})",
+        )
+        axes.set(xlabel="step length", ylabel="error of the local model", title=self.name)
+        axes.legend()
+        return axes
+
+
+def step_lengths(precision: float) -> np.ndarray:
+    """Return the lengths of the steps at which models are tried."""
+    # Below the root of the precision a step changes a value by less than its rounding.
+    return np.logspace(0.5 * np.log10(precision), 0.0, _STEP_COUNT)
+
+
+def _fit(steps: np.ndarray, errors: np.ndarray, rounding: float) -> tuple[float, slice]:
+    """Slope of the straightest piece of the log-log curve that stands out of the rounding."""
+    logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
+    pieces = [slice(first, first + _WINDOW) for first in range(len(steps) - _WINDOW + 1)]
+    clear = [piece for piece in pieces if errors[piece].min() > rounding]
+    best = (np.inf, np.nan, pieces[-1])
+    for piece in clear or pieces:
+        coefficients, residual, *_ = np.polyfit(np.log10(steps[piece]), logs[piece], 1, full=True)
+        badness = float(residual[0]) if len(residual) else 0.0
+        if badness < best[0]:
+            best = (badness, float(coefficients[0]), piece)
+    return best[1], best[2]
+
+
+def judge(
+    name: str,
+    expected: float,
+    errors: np.ndarray,
+    scale: float,
+    precision: float,
+    symmetry: float = 0.0,
+    tangency: float = 0.0,
+    measured: float = math.nan,
+    stated: float = math.nan,
+) -> DerivativeCheck:
+    """Judge errors of a model, one for each of the steps.
+
+    ``measured`` and ``stated`` are the derivative along the direction that was tried, by
+    differences of the cost and by what is checked.
+    """
+    steps = step_lengths(precision)
+    slope, piece = _fit(steps, errors, 4.0 * precision * scale)
+    # A model that is exact leaves only rounding, whose slope means nothing.
+    exact = bool(np.all(errors <= _ROUNDING * precision * scale))
+    steep = slope >= expected - _SLOPE_TOLERANCE["double" if precision < 1e-12 else "single"]
+    finite = bool(np.all(np.isfinite(errors)))
+    hints = []
+    if not finite:
+        hints.append("the cost or a derivative is not finite nearby")
+    elif not (exact or steep) and np.isfinite(measured) and stated != 0.0:
+        hints.append(f"the cost's own is {measured / stated:.3g} times what this says")
+    if tangency > precision**0.5:
+        hints.append("it is not tangent: if it is Euclidean, pass it as euclidean_...")
+    if symmetry > precision**0.5:
+        hints.append(
+            "it is not symmetric; on a quotient manifold, as Grassmann's, ask if the cost is the "
+            "same for all arrays that stand for one point"
+        )
+    ok = finite and (exact or steep) and max(symmetry, tangency) <= precision**0.5
+    return DerivativeCheck(
+        name,
+        ok,
+        slope,
+        expected,
+        steps,
+        errors,
+        piece,
+        symmetry,
+        tangency,
+        exact,
+        "" if ok else "; ".join(hints),
+    )
