@@ -13,11 +13,11 @@ from riemtr.manifolds.basis import (
 from riemtr.manifolds.protocol import (
     Manifold,
     converts_hessians,
+    embed,
     exponential,
     has_exponential,
     inner,
     random_point,
-    random_tangent,
     retraction,
     riemannian_gradient,
     riemannian_hessian,
@@ -25,6 +25,7 @@ from riemtr.manifolds.protocol import (
     transport,
     typical_distance,
 )
+from riemtr.manifolds.random_tangents import random_tangent
 from riemtr.manifolds.sphere import Sphere
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "TangentBasis",
     "as_real",
     "converts_hessians",
+    "embed",
     "exponential",
     "from_real",
     "has_euclidean_metric",

@@ -14,7 +14,8 @@ import numpy as np
 from pymanopt.manifolds.manifold import RiemannianSubmanifold
 from scipy.linalg import qr
 
-from riemtr.manifolds.protocol import inner, random_tangent
+from riemtr.manifolds.protocol import inner
+from riemtr.manifolds.random_tangents import random_tangent
 
 # A vector whose remainder is this small lies in the span of the others.
 _DEPENDENT = 1e-8

@@ -3,14 +3,15 @@
 The functions here smooth over the few places where pymanopt's manifolds differ from each other
 (randomness from numpy's global state, an exponential map, a transport or a scale that may be
 missing) and over those where pymanopt 2.2 is wrong: the exponential map of the complex circle,
-the gradient on the unitary group, the tangent vectors of the elliptope.
+the gradient on the unitary group, the tangent vectors of the elliptope, and all of these in
+products, which are taken apart here.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -86,29 +87,25 @@ def global_numpy_randomness(rng: np.random.Generator) -> Iterator[None]:
         np.random.set_state(saved)  # noqa: NPY002
 
 
-def _takes_generator(method: Any) -> bool:
+def takes_generator(method: Any) -> bool:
+    """Whether a manifold draws from an explicit generator, as pymanopt's do not."""
     return "rng" in inspect.signature(method).parameters
 
 
 def random_point(manifold: Any, rng: np.random.Generator) -> Any:
     """Draw a random point of any manifold from an explicit generator."""
-    if _takes_generator(manifold.random_point):
+    if takes_generator(manifold.random_point):
         return manifold.random_point(rng=rng)
     with global_numpy_randomness(rng):
         return manifold.random_point()
 
 
-def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
-    """Draw a random tangent vector at a point of any manifold from an explicit generator."""
-    if _takes_generator(manifold.random_tangent_vector):
-        return manifold.random_tangent_vector(point, rng=rng)
-    with global_numpy_randomness(rng):
-        vector = manifold.random_tangent_vector(point)
-    return to_tangent(manifold, point, vector) if isinstance(manifold, Elliptope) else vector
-
-
 def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
     """Remove what a vector has outside the tangent (on quotients: horizontal) space."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        parts = zip(factors, point, vector, strict=True)
+        return as_tangent_of(manifold, point, [to_tangent(*part) for part in parts])
     if isinstance(manifold, Elliptope):
         # pymanopt's projection doubles the gauge part of a vector instead of removing it.
         rows = vector - point * (point * vector).sum(axis=1, keepdims=True)
@@ -120,6 +117,19 @@ def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
         return manifold.to_tangent_space(point, vector)
     except (AttributeError, NotImplementedError):
         return manifold.projection(point, vector)
+
+
+def as_tangent_of(manifold: Any, point: Any, parts: Sequence[Any]) -> Any:
+    """Return the parts of a product's tangent vector as one, which adds and scales."""
+    return type(manifold.zero_vector(point))(parts)
+
+
+def embed(manifold: Any, point: Any, vector: Any) -> Any:
+    """Return a tangent vector as a vector of the surrounding space."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:  # pymanopt's product takes vectors for embedded
+        return type(vector)([embed(*part) for part in zip(factors, point, vector, strict=True)])
+    return manifold.embedding(point, vector)
 
 
 def inner(manifold: Any, point: Any, vector_a: Any, vector_b: Any) -> float:
@@ -150,9 +160,9 @@ def _is_stub(method: Any) -> bool:
 def riemannian_gradient(manifold: Any, point: Any, euclidean_gradient: Any) -> Any:
     """Riemannian gradient from the Euclidean one."""
     factors = getattr(manifold, "manifolds", None)
-    if factors is not None and any(isinstance(factor, UnitaryGroup) for factor in factors):
+    if factors is not None:
         parts = zip(factors, point, euclidean_gradient, strict=True)
-        return type(manifold.zero_vector(point))([riemannian_gradient(*part) for part in parts])
+        return as_tangent_of(manifold, point, [riemannian_gradient(*part) for part in parts])
     if isinstance(manifold, UnitaryGroup):
         # pymanopt takes the skew-symmetric part here instead of the skew-Hermitian one.
         adjoint = np.conj(np.swapaxes(point, -1, -2))
@@ -164,6 +174,10 @@ def riemannian_hessian(
     manifold: Any, point: Any, euclidean_gradient: Any, euclidean_hessian: Any, vector: Any
 ) -> Any:
     """Riemannian Hessian product from the Euclidean one."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        parts = zip(factors, point, euclidean_gradient, euclidean_hessian, vector, strict=True)
+        return type(vector)([riemannian_hessian(*part) for part in parts])
     product = manifold.euclidean_to_riemannian_hessian(
         point, euclidean_gradient, euclidean_hessian, vector
     )

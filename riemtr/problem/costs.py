@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -60,14 +61,14 @@ class CallablePoint:
     @lazy
     def gradient(self) -> Any:
         """The gradient, in the layout of a point."""
-        return self._grouped(self._owner.gradient(*self._arrays))
+        return self._own(self._owner.gradient(*self._arrays))
 
     def hessian(self, vector: Any) -> Any:
         """Hessian product, in the layout of a point; by autograd if no Hessian was given."""
         if self._owner.hessian is None:
             return self._traced.hessian(vector)
         vectors = flatten(vector, self._owner.layout)
-        return self._grouped(self._owner.hessian(*self._arrays, *vectors))
+        return self._own(self._owner.hessian(*self._arrays, *vectors))
 
     @lazy
     def _traced(self) -> SharedWorkPoint:
@@ -89,6 +90,9 @@ class CallablePoint:
         self._owner.trusts_trace = True
         return traced
 
-    def _grouped(self, value: Any) -> Any:
+    def _own(self, value: Any) -> Any:
+        """Return the value in the layout of a point, as arrays that a function cannot reuse."""
         layout = self._owner.layout
-        return value if isinstance(layout, int) else unflatten(list(value), layout)
+        if layout == 1:
+            return value.copy() if isinstance(value, np.ndarray) else value
+        return copy.deepcopy(value if isinstance(layout, int) else unflatten(list(value), layout))

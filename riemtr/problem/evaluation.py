@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.manifolds import TangentBasis, riemannian_hessian, tangent_basis
+from riemtr.manifolds import TangentBasis, embed, riemannian_hessian, tangent_basis
 from riemtr.problem.curvature import (
     Curvature,
     dense_curvature,
@@ -70,7 +70,7 @@ class Evaluation(LocalDerivatives):
         return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
 
     def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:
-        embedded = self.manifold.embedding(self.point, vector)
+        embedded = embed(self.manifold, self.point, vector)
         product = (ambient @ embedded.ravel()).reshape(embedded.shape)
         return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
 

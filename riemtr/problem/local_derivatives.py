@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riemtr.manifolds import riemannian_gradient, riemannian_hessian, to_tangent, transport
+from riemtr.manifolds import embed, riemannian_gradient, riemannian_hessian, to_tangent, transport
 from riemtr.problem.counts import Counts
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
@@ -101,9 +102,30 @@ class LocalDerivatives:
         return float(self.manifold.inner_product(self.point, vector_a, vector_b).real)
 
     def norm(self, vector: Any) -> float:
-        """Norm of a tangent vector at the point."""
-        # Not manifold.norm: rounding can make the square of a tiny vector negative.
-        return math.sqrt(max(self.inner(vector, vector), 0.0))
+        """Norm of a tangent vector at the point, of vectors whose square under- or overflows too.
+
+        Rounding can make a square negative; it is then as uncertain as it is large.
+        """
+        with np.errstate(over="ignore"):
+            square = abs(self.inner(vector, vector))
+        if 1e-250 < square < 1e250:
+            return math.sqrt(square)
+        size = max(
+            (float(np.abs(part).max(initial=0.0)) for part in self._parts(vector)), default=0.0
+        )
+        if size == 0.0 or not math.isfinite(size):
+            return size
+        unit = vector / size
+        return size * math.sqrt(abs(self.inner(unit, unit)))
+
+    @staticmethod
+    def _parts(vector: Any) -> Iterator[np.ndarray]:
+        """Yield the arrays of a vector, whatever its layout."""
+        if isinstance(vector, np.ndarray):
+            yield vector
+        else:
+            for part in vector:
+                yield from LocalDerivatives._parts(part)
 
     def tangent(self, vector: Any) -> Any:
         """Remove what rounding has left of a vector outside the tangent space."""
@@ -132,19 +154,33 @@ class LocalDerivatives:
             return self._as_tangent(self.in_precision(self._local.hessian(vector)))
         embedded = vector
         if kinds.embeds_vectors:
-            embedded = self.manifold.embedding(self.point, vector)
+            embedded = embed(self.manifold, self.point, vector)
         product = self.in_precision(self._local.hessian(embedded))
         return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
 
-    def _difference(self, vector: Any) -> Any:
+    def _difference(self, vector: Any, share: float = 1.0) -> Any:
         length = self.norm(vector)
         self.counts.hessian_products += 1
         if length == 0.0:
             return self.manifold.zero_vector(self.point)
         # The cube root of the precision balances truncation and rounding of central differences.
-        step = float(np.cbrt(self.precision)) / length
+        step = share * float(np.cbrt(self.precision)) * max(self._size, 1.0) / length
         ahead, behind = (self._gradient_nearby(sign * step * vector) for sign in (1.0, -1.0))
         return (ahead - behind) * (0.5 / step)
+
+    @lazy
+    def _size(self) -> float:
+        """The largest entry of the point: rounding of steps from there grows with it."""
+        return max(float(np.abs(part).max(initial=0.0)) for part in self._parts(self.point))
+
+    def second_opinion(self, vector: Any) -> Any:
+        """Hessian product once more; by differences, with steps half as long.
+
+        Where they are too long the two differ, and by most of what both are off.
+        """
+        if self.problem.derivatives.hessian == "differences":
+            return self._difference(vector, share=0.5)
+        return self.hessian(vector)
 
     def _gradient_nearby(self, displacement: Any) -> Any:
         point = self.manifold.retraction(self.point, displacement)

@@ -27,8 +27,8 @@ from riemtr.manifolds import (
 from riemtr.problem.layout import flatten, unflatten
 from tests.manifolds.zoo import ZOO, cost_on
 
-NO_EXPONENTIAL = {"fixed-rank", "elliptope", "product-mixed"}
-NO_HESSIAN = {"fixed-rank", "special-hpd", "special-hpd-2", "product-mixed"}
+NO_EXPONENTIAL = {"product-quotient", "fixed-rank", "elliptope", "product-mixed"}
+NO_HESSIAN = {"product-hpd", "fixed-rank", "special-hpd", "special-hpd-2", "product-mixed"}
 
 
 def difference(a, b, layout):

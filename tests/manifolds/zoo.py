@@ -51,6 +51,14 @@ ZOO = {
     "skew-2": (pm.SkewSymmetric(3, 2), 6),
     "product": (pm.Product([riemtr.Sphere(3), pm.Stiefel(3, 2)]), 5),
     "product-spd": (pm.Product([pm.Euclidean(2), pm.SymmetricPositiveDefinite(2)]), 5),
+    "product-rigid": (pm.Product([pm.SpecialOrthogonalGroup(3), pm.Euclidean(3)]), 6),
+    "product-quotient": (pm.Product([pm.Elliptope(4, 2), pm.Euclidean(2)]), 5),
+    "product-hpd": (
+        pm.Product(
+            [pm.SpecialHermitianPositiveDefinite(2), pm.PoincareBall(2), pm.UnitaryGroup(2)]
+        ),
+        3 + 2 + 4,
+    ),
     "product-mixed": (
         pm.Product([pm.ComplexCircle(2), pm.FixedRankEmbedded(4, 3, 2), pm.UnitaryGroup(2)]),
         2 + 10 + 4,

@@ -184,7 +184,67 @@ def test_norm_of_a_vector_whose_square_rounds_below_zero():
             return np.float64(-1e-40)
 
     here = Problem(Rounding(2), lambda x: x @ x).at(np.ones(2))
-    assert here.norm(np.ones(2)) == 0.0
+    assert here.norm(np.ones(2)) == 1e-20  # as uncertain as that, and not nothing
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e200, 1e300])
+def test_norm_of_vectors_whose_square_is_out_of_range(scale):
+    here = Problem(pm.Euclidean(2), lambda x: x @ x).at(np.ones(2))
+    assert here.norm(scale * np.array([3.0, 4.0])) == pytest.approx(5.0 * scale, rel=1e-15)
+    assert here.norm(np.zeros(2)) == 0.0
+    product = pm.Product([pm.Euclidean(1), pm.Sphere(2)])
+    there = Problem(product, lambda x, y: x[0]).at([np.ones(1), np.array([1.0, 0.0])])
+    vector = scale * there.manifold.to_tangent_space(
+        there.point, [np.ones(1) * 3, np.array([0, 4])]
+    )
+    assert there.norm(vector) == pytest.approx(5.0 * scale, rel=1e-15)
+
+
+def test_differences_at_large_points():
+    problem = Problem(
+        pm.Euclidean(1),
+        lambda x: -((x[0] - 1e12) ** 2),
+        riemannian_gradient=lambda x: -2.0 * (x - 1e12),
+    )
+    certificate = riemtr.certify(problem, np.array([1e12]))
+    assert certificate.verdict == "maximizer"
+    assert certificate.min_eigenvalue == pytest.approx(-2.0, rel=1e-6)
+
+
+def test_differences_that_are_too_coarse_decide_nothing():
+    unit = 1e-6  # of a double well, beside which a step of differences is long
+    problem = Problem(
+        pm.Euclidean(1),
+        lambda x: unit**2 * ((x[0] / unit) ** 2 - 1.0) ** 2 / 4.0,
+        riemannian_gradient=lambda x: ((x / unit) ** 2 - 1.0) * x,
+    )
+    assert riemtr.certify(problem, np.zeros(1)).verdict == "unresolved"
+
+
+def test_functions_may_reuse_their_arrays():
+    gradient, product = np.zeros(2), np.zeros(2)
+
+    def gradient_of(x):
+        gradient[:] = 2.0 * x[0], -2.0 * x[1]
+        return gradient
+
+    def product_of(x, v):
+        product[:] = 2.0 * v[0], -2.0 * v[1]
+        return product
+
+    def cost(x):
+        return x[0] ** 2 - x[1] ** 2
+
+    plane = pm.Euclidean(2)
+    by_differences = Problem(plane, cost, riemannian_gradient=gradient_of)
+    assert riemtr.certify(by_differences, np.zeros(2)).verdict == "saddle"
+    given = Problem(plane, cost, euclidean_gradient=gradient_of, euclidean_hessian=product_of)
+    here = given.at(np.array([1.0, 2.0]))
+    first = here.hessian(np.array([1.0, 0.0]))
+    here.hessian(np.array([0.0, 1.0]))
+    given.at(np.array([3.0, 3.0])).gradient  # noqa: B018
+    np.testing.assert_array_equal(first, [2.0, 0.0])
+    np.testing.assert_array_equal(here.gradient, [2.0, -4.0])
 
 
 def test_tangent_removes_what_rounding_left():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import autograd.numpy as anp
 import numpy as np
+import pymanopt.manifolds as pm
 import pytest
 from pymanopt.manifolds import Euclidean, Stiefel
 
@@ -252,3 +254,32 @@ def test_words_about_the_curvature():
     assert "smallest eigenvalue at most -4.000e+00>" in repr(highest)
     elsewhere = riemtr.certify(problem, np.ones(3) / np.sqrt(3.0))
     assert repr(elsewhere).endswith("curvature not looked at>")
+
+
+def test_products_with_rotations():
+    """pymanopt's product takes tangent vectors of its factors for embedded ones."""
+    rigid = pm.Product([pm.SpecialOrthogonalGroup(2), pm.Euclidean(2)])
+    problem = riemtr.Problem(rigid, lambda x, t: -(x[0, 0] ** 2) + anp.sum(t**2))
+    quarter = [np.array([[0.0, -1.0], [1.0, 0.0]]), np.zeros(2)]
+    certificate = riemtr.certify(problem, quarter)
+    assert certificate.verdict == "saddle"
+    assert certificate.min_eigenvalue == pytest.approx(-1.0, abs=1e-12)
+    for solver in (riemtr.PracticalTRM(), riemtr.ExactTRM()):
+        result = solver.solve(problem, quarter)
+        assert result.certificate.verdict == "minimizer"
+        assert result.cost == pytest.approx(-1.0, abs=1e-10)
+
+
+@pytest.mark.parametrize("smallest", [1e-3, 1e-6, 1e-8])
+def test_far_out_among_the_positive_definite_matrices(smallest):
+    """Directions that count in the metric there are next to nothing in the surrounding space."""
+    diagonal = np.array([smallest, 1.0, 1.0, 1.0])
+    bends = np.ones((4, 4)) + np.diag([0.5, 0.3, 0.1, -2.0])
+    scale = np.sqrt(np.outer(diagonal, diagonal))
+    problem = riemtr.Problem(
+        pm.SymmetricPositiveDefinite(4),
+        lambda x: 0.5 * anp.sum(bends * (x / scale - np.eye(4)) ** 2),
+    )
+    certificate = riemtr.certify(problem, np.diag(diagonal))
+    assert certificate.verdict == "saddle"
+    assert certificate.min_eigenvalue == pytest.approx(-1.0, rel=0.03)

@@ -1,0 +1,85 @@
+"""Random tangent vectors whose directions are uniform in the manifold's own metric.
+
+Lanczos and tangent bases rest on that: a start that favours some directions may have next to
+nothing of the others. Most of pymanopt's manifolds draw them so; those whose metric depends on the
+point draw in the surrounding space instead, and products give every factor the same length.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pymanopt.manifolds import (
+    Elliptope,
+    HermitianPositiveDefinite,
+    PoincareBall,
+    SpecialHermitianPositiveDefinite,
+    SymmetricPositiveDefinite,
+)
+
+from riemtr.manifolds.protocol import (
+    as_tangent_of,
+    global_numpy_randomness,
+    inner,
+    takes_generator,
+    to_tangent,
+)
+
+_POSITIVE_DEFINITE = (
+    SymmetricPositiveDefinite,
+    HermitianPositiveDefinite,
+    SpecialHermitianPositiveDefinite,
+)
+
+
+def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
+    """Draw a tangent vector, of unit length, at a point of any manifold."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        return _of_product(manifold, point, rng)
+    if isinstance(manifold, _POSITIVE_DEFINITE):
+        vector = _congruent(point, rng)
+        if isinstance(manifold, SpecialHermitianPositiveDefinite):
+            vector = manifold.projection(point, vector)
+        return _unit(manifold, point, vector)
+    if isinstance(manifold, PoincareBall):
+        vector = rng.standard_normal(point.shape) / manifold.conformal_factor(point)
+        return _unit(manifold, point, vector)
+    if takes_generator(manifold.random_tangent_vector):
+        return manifold.random_tangent_vector(point, rng=rng)
+    with global_numpy_randomness(rng):
+        vector = manifold.random_tangent_vector(point)
+    if isinstance(manifold, Elliptope):  # see to_tangent
+        return _unit(manifold, point, to_tangent(manifold, point, vector))
+    return vector
+
+
+def _of_product(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
+    """Directions are uniform if each factor's length is that of a Gaussian of its dimension."""
+    parts = []
+    for factor, part in zip(manifold.manifolds, point, strict=True):
+        vector = random_tangent(factor, part, rng)
+        length = np.sqrt(rng.chisquare(factor.dim)) if factor.dim else 0.0
+        parts.append(length * _unit(factor, part, vector))
+    return _unit(manifold, point, as_tangent_of(manifold, point, parts))
+
+
+def _congruent(point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """L S L' for X = L L' and a Gaussian S, Hermitian like X: in the metric of X, S is at I."""
+    drawn = rng.standard_normal(point.shape)
+    if np.iscomplexobj(point):
+        drawn = drawn + 1j * rng.standard_normal(point.shape)
+    values, vectors = np.linalg.eigh(point)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    vector = root @ (drawn + _adjoint(drawn)) @ _adjoint(root)
+    return 0.5 * (vector + _adjoint(vector))
+
+
+def _adjoint(matrix: np.ndarray) -> np.ndarray:
+    return np.conj(np.swapaxes(matrix, -1, -2))
+
+
+def _unit(manifold: Any, point: Any, vector: Any) -> Any:
+    length = np.sqrt(abs(inner(manifold, point, vector, vector)))
+    return vector / length if length > 0.0 else vector
