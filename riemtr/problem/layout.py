@@ -46,6 +46,22 @@ def unflatten(arrays: Sequence[Any], layout: Any) -> Any:
     return groups
 
 
+def as_type(value: Any, dtype: np.dtype) -> Any:
+    """Return a point whose arrays have the precision of a type; complex arrays stay complex.
+
+    Examples
+    --------
+    >>> as_type([np.zeros(1), np.zeros(1, complex)], np.dtype("float32"))
+    [array([0.], dtype=float32), array([0.+0.j], dtype=complex64)]
+    """
+    if isinstance(value, np.ndarray):
+        wide = np.result_type(dtype, np.complex64) if value.dtype.kind == "c" else dtype
+        return value if value.dtype == wide else value.astype(wide)
+    if isinstance(value, list):
+        return type(value)([as_type(part, dtype) for part in value])
+    return type(value)(*(as_type(part, dtype) for part in value))
+
+
 def machine_precision(value: Any) -> float:
     """Machine epsilon of the floating-point arrays a point consists of (the coarsest of them)."""
     if isinstance(value, np.ndarray):

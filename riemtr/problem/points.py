@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 
 from riemtr.manifolds import Sphere, random_point
+from riemtr.manifolds.membership import complaint
 
 # A unit vector that went through a text file is still one.
 _UNIT_TOLERANCE = 1e-4
 
 
 def check_point(manifold: Any, point: Any, name: str = "start") -> Any:
-    """Return the point as floating-point arrays, or say what is wrong with it.
+    """Return the point as floating-point arrays of its own, or say what is wrong with it.
 
-    Integers become float64; float32 stays float32.
+    Integers become float64; float32 stays float32; on complex manifolds real numbers become
+    complex.
     """
     layout = getattr(manifold, "point_layout", 1)
     if layout != 1:
         return _several(manifold, layout, point, name)
-    array = _finite_floats(point, name)
     if isinstance(manifold, Sphere):
-        return _on_sphere(manifold, array, name)
-    return _on_manifold(manifold, array, name)
+        return _on_sphere(manifold, _finite_floats(point, name), name)
+    example = random_point(manifold, np.random.default_rng(0))
+    return _on_manifold(manifold, _like(example, point, name, manifold), name)
 
 
 def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
@@ -33,41 +35,51 @@ def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
         came = f"{len(point)} of them" if hasattr(point, "__len__") else repr(point)
         raise ValueError(f"{name} must be a list of {count} parts to lie on {manifold}; got {came}")
     factors = getattr(manifold, "manifolds", None)
-    if factors is None:
-        for index, part in enumerate(point):
-            _finite_floats(part, f"{name}[{index}]")
-        return point
-    pairs = enumerate(zip(factors, point, strict=True))
-    return [check_point(factor, part, f"{name}[{index}]") for index, (factor, part) in pairs]
+    if factors is not None:
+        pairs = enumerate(zip(factors, point, strict=True))
+        return [check_point(factor, part, f"{name}[{index}]") for index, (factor, part) in pairs]
+    example = random_point(manifold, np.random.default_rng(0))
+    pairs = enumerate(zip(example, point, strict=True))
+    parts = [_like(part, given, f"{name}[{i}]", manifold) for i, (part, given) in pairs]
+    return _on_manifold(manifold, type(example)(*parts), name)
 
 
 def _finite_floats(point: Any, name: str) -> np.ndarray:
-    array = np.asarray(point)
+    """Return a copy as an array of float32, float64 or their complex counterparts."""
+    array = np.array(point)
     if array.dtype.kind not in "fciub":
         raise ValueError(f"{name} must be an array of numbers; got dtype {array.dtype}")
     if array.dtype.kind not in "fc" or array.dtype == np.float16:
         array = array.astype(float)
+    elif array.dtype.itemsize > np.dtype(complex if array.dtype.kind == "c" else float).itemsize:
+        array = array.astype(complex if array.dtype.kind == "c" else float)  # no BLAS beyond
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite; it contains NaN or infinite entries")
     return array
 
 
-def _on_manifold(manifold: Any, point: np.ndarray, name: str) -> np.ndarray:
-    expected = random_point(manifold, np.random.default_rng(0)).shape
-    if point.shape != expected:
+def _like(example: np.ndarray, point: Any, name: str, manifold: Any) -> np.ndarray:
+    """Return the point as an array of the shape of the example, complex if that is."""
+    array = _finite_floats(point, name)
+    if array.shape != example.shape:
         raise ValueError(
-            f"{name} must have shape {expected} to lie on {manifold}; got {point.shape}"
+            f"{name} must have shape {example.shape} to lie on {manifold}; got {array.shape}"
         )
-    # Retracting the zero vector leaves a point of the manifold where it is.
-    try:
-        with np.errstate(all="ignore"):
-            back = manifold.retraction(point, manifold.zero_vector(point))
-    except (np.linalg.LinAlgError, ValueError):
-        back = np.full_like(point, np.nan)
-    if not np.allclose(back, point, rtol=_UNIT_TOLERANCE, atol=_UNIT_TOLERANCE):
+    if example.dtype.kind == "c":
+        return array.astype(np.result_type(array.dtype, np.complex64), copy=False)
+    if array.dtype.kind == "c":
+        if np.any(array.imag):
+            raise ValueError(f"{name} must be real to lie on {manifold}; got dtype {array.dtype}")
+        return array.real.copy()
+    return array
+
+
+def _on_manifold(manifold: Any, point: Any, name: str) -> Any:
+    wrong = complaint(manifold, point, _UNIT_TOLERANCE)
+    if wrong is not None:
         raise ValueError(
-            f"{name} does not lie on {manifold}; take a point of manifold.random_point(), or "
-            "manifold.retraction of one"
+            f"{name} does not lie on {manifold}: {wrong}; take a point of "
+            "manifold.random_point(), or manifold.retraction of one"
         )
     return point
 

@@ -14,7 +14,7 @@ from riemtr.problem.autodiff import AutogradCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Evaluation
-from riemtr.problem.layout import machine_precision
+from riemtr.problem.layout import as_type, machine_precision
 from riemtr.problem.lazy import lazy
 from riemtr.problem.local_derivatives import Derivatives
 from riemtr.problem.pymanopt_cost import PymanoptCost
@@ -128,7 +128,7 @@ class Problem:
     def random_point(self, rng: Any) -> Any:
         """Draw a point of the manifold, of the cost's own floating-point type if it has one."""
         point = random_point(self.manifold, np.random.default_rng(rng))
-        return point if self.dtype is None else point.astype(self.dtype)
+        return point if self.dtype is None else as_type(point, self.dtype)
 
     def precision(self, point: Any) -> float:
         """Machine epsilon of the coarser of the point's floating-point type and the cost's."""

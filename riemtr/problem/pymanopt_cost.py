@@ -8,7 +8,9 @@ from typing import Any
 
 import pymanopt
 from pymanopt.autodiff import Function
+from pymanopt.manifolds import Product
 
+from riemtr.manifolds import converts_hessians
 from riemtr.problem.local_derivatives import Derivatives
 
 
@@ -41,9 +43,9 @@ class PymanoptCost:
         hessian_kind = gradient_kind
         if given["riemannian_hessian"]:
             hessian_kind = "riemannian"
-        elif backend == "NumPy" and not (
-            given["euclidean_hessian"] and given["euclidean_gradient"]
-        ):
+        elif (
+            backend == "NumPy" and not (given["euclidean_hessian"] and given["euclidean_gradient"])
+        ) or (hessian_kind == "riemannian" and not converts_hessians(problem.manifold)):
             hessian_kind = "differences"
 
         if backend == "NumPy" and not (given["euclidean_gradient"] or given["riemannian_gradient"]):
@@ -57,8 +59,9 @@ class PymanoptCost:
         self.hessian: Callable[[Any, Any], Any] | None = None
         if hessian_kind != "differences":
             self.hessian = getattr(problem, f"{hessian_kind}_hessian")
-        # pymanopt's euclidean_hessian embeds the tangent vector itself.
-        self.derivatives = Derivatives(gradient_kind, hessian_kind, embeds_vectors=False)
+        # pymanopt's euclidean_hessian embeds the tangent vector itself; on a product it should.
+        embeds = isinstance(problem.manifold, Product)
+        self.derivatives = Derivatives(gradient_kind, hessian_kind, embeds_vectors=embeds)
 
         self.autograd_function: Callable[..., Any] | None = None
         if backend == "Autograd" and not any(given.values()):

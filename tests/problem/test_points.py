@@ -9,6 +9,7 @@ import pytest
 from riemtr import Sphere
 from riemtr.manifolds import random_point
 from riemtr.problem.points import check_point
+from tests.manifolds.zoo import ZOO
 
 PRODUCT = pm.Product([Sphere(3), pm.Euclidean(2)])
 
@@ -70,9 +71,82 @@ def test_products_are_checked_factor_by_factor():
 def test_points_of_several_arrays_keep_their_kind():
     manifold = pm.FixedRankEmbedded(4, 3, 2)
     point = random_point(manifold, np.random.default_rng(0))
-    assert check_point(manifold, point) is point
     u, s, vt = point
+    assert type(check_point(manifold, point)) is type(point)
+    assert type(check_point(manifold, [u.tolist(), s, vt])) is type(point)
     with pytest.raises(ValueError, match=r"start\[1\] must be finite"):
         check_point(manifold, (u, s * np.nan, vt))
     with pytest.raises(ValueError, match="start must be a list of 3 parts"):
         check_point(manifold, (u, s))
+
+
+OFF = {
+    "reflection": (pm.SpecialOrthogonalGroup(3), -np.eye(3), "determinant must be 1"),
+    "indefinite": (pm.SymmetricPositiveDefinite(2), np.diag([1.0, -1.0]), "eigenvalues must"),
+    "unsymmetric": (
+        pm.SymmetricPositiveDefinite(2),
+        np.array([[2.0, 1.0], [0.0, 2.0]]),
+        "must equal its conjugate transpose",
+    ),
+    "determinant": (pm.SpecialHermitianPositiveDefinite(2), 2.0 * np.eye(2), "does not lie"),
+    "skew": (pm.SkewSymmetric(2), np.eye(2), "minus its transpose"),
+    "skew-2": (pm.SkewSymmetric(2, 2), np.ones((2, 2, 2)), "minus its transpose"),
+    "symmetric": (pm.Symmetric(2), np.array([[0.0, 1.0], [0.0, 0.0]]), "must equal its transpose"),
+    "negative": (pm.Positive(1, 2), np.array([[1.0, -1.0]]), "entries must be positive"),
+    "outside": (pm.PoincareBall(2), np.array([2.0, 0.0]), "norm must be less than 1"),
+    "subspace": (
+        pm.SphereSubspaceIntersection(np.eye(3)[:, :2]),
+        np.array([0.0, 0.0, 1.0]),
+        "must lie in the subspace",
+    ),
+    "factors": (
+        pm.FixedRankEmbedded(3, 3, 1),
+        [np.ones((3, 1)), np.ones(1), np.eye(3)[:1]],
+        "orthonormal columns",
+    ),
+    "values": (
+        pm.FixedRankEmbedded(3, 3, 1),
+        [np.eye(3)[:, :1], -np.ones(1), np.eye(3)[:1]],
+        "singular values must be positive",
+    ),
+    "shapes": (
+        pm.FixedRankEmbedded(3, 3, 1),
+        [np.eye(3)[:, :2], np.ones(1), np.eye(3)[:1]],
+        r"start\[0\] must have shape \(3, 1\)",
+    ),
+    "stiefel": (pm.Stiefel(3, 2), np.ones((3, 2)), "does not lie"),
+}
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_points_off_a_manifold_are_refused(name):
+    manifold, point, message = OFF[name]
+    with pytest.raises(ValueError, match=message):
+        check_point(manifold, point)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_points_of_every_manifold_are_taken(name):
+    manifold, _ = ZOO[name]
+    for seed in range(5):
+        point = random_point(manifold, np.random.default_rng(seed))
+        checked = check_point(manifold, point)
+        for given, taken in zip(arrays_of(point), arrays_of(checked), strict=True):
+            np.testing.assert_allclose(given, taken, atol=1e-15)
+            assert given is not taken  # the caller's array stays the caller's
+
+
+def arrays_of(point):
+    if isinstance(point, np.ndarray):
+        return [point]
+    return [array for part in point for array in arrays_of(part)]
+
+
+def test_real_points_of_complex_manifolds_become_complex():
+    checked = check_point(pm.UnitaryGroup(2), np.eye(2, dtype=np.float32))
+    assert checked.dtype == np.complex64
+    assert check_point(pm.ComplexGrassmann(3, 1), np.eye(3)[:, :1]).dtype == np.complex128
+    assert check_point(pm.Stiefel(3, 1), np.eye(3)[:, :1] + 0j).dtype == np.float64
+    with pytest.raises(ValueError, match="start must be real"):
+        check_point(pm.Euclidean(2), np.array([1j, 0.0]))
+    assert check_point(Sphere(2), np.array([0.0, 1.0], dtype=np.longdouble)).dtype == np.float64
