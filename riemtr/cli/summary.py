@@ -9,28 +9,17 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from riemtr.cli.wording import SOLVE, in_options
 from riemtr.problems import Truth
 from riemtr.solvers import Certificate, Result
 
-# What the status calls an argument in Python is an option here.
-_OPTIONS = {
-    "max_iterations": "--max-iterations",
-    "max_seconds": "--max-seconds",
-    "curvature_tolerance": "--curvature-tolerance",
-    "loosen tolerance": "loosen --tolerance",
-    "a smaller radius": "a smaller --radius",
-    "the adaptive policy (PracticalTRM)": "--solver practical",
-}
 # Relative to the cost: above what a converged run leaves, below what tells two minima apart.
 _SAME_COST = 1e-6
 
 
 def explain_status(result: Result) -> str:
     """Say how the run ended and what to do about it, in terms of the command line."""
-    text = str(result.reason)
-    for python, option in _OPTIONS.items():
-        text = text.replace(python, option)
-    return text
+    return in_options(str(result.reason), SOLVE)
 
 
 def explain_certificate(certificate: Certificate) -> str:

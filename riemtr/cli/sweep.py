@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,11 +15,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, refusing
 from riemtr.cli.options import Quiet
 from riemtr.cli.parameters import parse_value
-from riemtr.cli.recover import INTERRUPTED
 from riemtr.cli.sweep_view import SweepBars, boundary_lines, failures_lines, means_table
+from riemtr.cli.wording import SWEEP, in_options
 from riemtr.sweep import Table, read
 from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.phase_report import run_maps, save_maps
@@ -31,15 +31,6 @@ _PHASE = "For phase-transition"
 _OWN = "For a task of your own"
 _HOW = "How to run it"
 _STORE = "cells"
-# What errors call an argument in Python is an option here.
-_OPTIONS = {
-    r"\bwith resume\b": "with --resume",
-    r"^(scheduler|workers|noise|mu) (?=is|must)": r"--\1 ",
-    r"^condition_number (?=must)": "--condition-number ",
-    r"must be 1 or None where backend": "must be 1 where --backend",
-    r"\bbackend='": "--backend '",
-    r"^grid (?=must)": "-g ",
-}
 
 
 class MapName(str, Enum):
@@ -226,7 +217,7 @@ def sweep(
     )
     screen = console()
     bars = SweepBars(Console(quiet=True) if quiet else screen)
-    with refusing(ValueError, TypeError, ImportError, OSError), _in_options(), _tidy(out):
+    with refusing(ValueError, TypeError, ImportError, OSError), _explained(), _tidy(out):
         if name == NAME:
             tables, lines, saved = _phase_transition(given, values, out, repetitions, how, bars)
         else:
@@ -352,31 +343,24 @@ def _check_new(store: Path, how: Any) -> None:
 
 
 @contextmanager
-def _in_options() -> Iterator[None]:
+def _explained() -> Iterator[None]:
     """Say what an error says in terms of the command line; explain how to go on after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt as error:
-        text = _translated(error) or (
+        text = in_options(str(error), SWEEP) or (
             "interrupted; cells that had ended by then, if any, are kept: repeat with --resume to "
             "run the others"
         )
         Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError) as error:
-        text = (
-            error.strerror if isinstance(error, OSError) and error.strerror else _translated(error)
-        )
+        text = in_options(str(error), SWEEP)
+        if isinstance(error, OSError) and error.strerror:
+            text = error.strerror
         if isinstance(error, OSError) and error.filename:
             text = f"{text}: {error.filename}"
         raise ValueError(text) from error
-
-
-def _translated(error: BaseException) -> str:
-    text = str(error)
-    for python, option in _OPTIONS.items():
-        text = re.sub(python, option, text)
-    return text
 
 
 @contextmanager

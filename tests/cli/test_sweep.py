@@ -3,9 +3,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from riemtr.cli import INTERRUPTED
 from riemtr.cli.app import app
-from riemtr.cli.recover import INTERRUPTED
-from riemtr.cli.sweep import _translated
 from riemtr.sweep import read
 
 
@@ -182,11 +181,6 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(here, arguments, mes
     assert message in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
     assert not (here / "out").exists()
-
-
-def test_errors_are_not_taken_for_options():
-    error = ConnectionError("the Dask scheduler is gone; continue with resume")
-    assert _translated(error) == "the Dask scheduler is gone; continue with --resume"
 
 
 def test_equal_numbers_of_other_types_have_rows_of_their_own(here):
