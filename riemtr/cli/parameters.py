@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from riemtr import problems
-from riemtr.errors import unknown_name
+from riemtr.errors import misspelt_name
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -73,9 +72,7 @@ def format_parameters(parameters: dict[str, Any]) -> str:
 def build_problem(name: str, parameters: dict[str, Any], seed: int) -> problems.Case:
     """Build a registered problem; whatever does not fit is a ValueError that says what."""
     if name not in problems.available():
-        close = get_close_matches(name, problems.available(), n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"{unknown_name('the problem', name, problems.available())}{hint}")
+        raise misspelt_name("the problem", name, problems.available())
     try:
         return problems.build(name, rng=seed, **parameters)
     except (TypeError, MemoryError) as error:
