@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +21,7 @@ from riemtr.compare.folder import check_folder
 from riemtr.compare.recovery_methods import DATA, METHODS, compare_recovery
 from riemtr.compare.recovery_methods import LABEL as RECOVERY
 from riemtr.errors import unknown_name
+from riemtr.imports import look_here
 
 _STARTS = "Where to start"
 _FAIRNESS = "What to ask of each solver"
@@ -190,8 +189,7 @@ def _entrant(text: str) -> Entrant:
     name, *rest = text.strip().split(":")
     if rest and "=" not in rest[0]:  # an import path; modules in the working folder count
         name = f"{name}:{rest.pop(0)}"
-        if os.getcwd() not in sys.path:
-            sys.path.insert(0, os.getcwd())
+        look_here()
     return entrant(name, **parse_parameters(rest))
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -21,6 +18,7 @@ from riemtr.cli.options import Quiet
 from riemtr.cli.parameters import parse_value
 from riemtr.cli.sweep_view import SweepBars, boundary_lines, failures_lines, means_table
 from riemtr.cli.wording import SWEEP, in_options
+from riemtr.imports import imported, look_here
 from riemtr.sweep import Table, read
 from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.phase_report import run_maps, save_maps
@@ -295,22 +293,10 @@ def _find(name: str) -> Callable[..., Any]:
         raise ValueError(
             f"the task must be {NAME!r}, or a function of your own as module:function; got {name!r}"
         )
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever a module of somebody else does
-        if isinstance(error, ModuleNotFoundError) and error.name == module_name.split(".")[0]:
-            raise ValueError(
-                f"the module of the task must be installed, or a file in this folder; there is no "
-                f"{module_name!r}"
-            ) from None
-        raise ValueError(
-            f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
-    found = getattr(module, function, None)
+    look_here()
+    found = imported(name, "the task")
     if not callable(found):
-        raise ValueError(f"module {module_name!r} must have a function {function!r}; it has not")
+        raise ValueError(f"the task must be a function; {name!r} is of type {type(found).__name__}")
     return found
 
 
