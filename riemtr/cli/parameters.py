@@ -1,4 +1,4 @@
-"""A problem's parameters as they are typed: ``-p n=50 -p theta=0.2``."""
+"""Settings as they are typed: ``-p n=50 -p theta=0.2`` of a problem, ``-g n=10,20`` of a grid."""
 
 from __future__ import annotations
 
@@ -52,6 +52,28 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
             raise ValueError(f"parameter {name!r} is set twice; give it once")
         parameters[name] = parse_value(value)
     return parameters
+
+
+def parse_axes(settings: Sequence[str]) -> dict[str, list[Any]]:
+    """Read the values of a grid, such as ``n=10,20,30``.
+
+    Examples
+    --------
+    >>> parse_axes(["n=10,20", "kind=a"])
+    {'n': [10, 20], 'kind': ['a']}
+    """
+    axes: dict[str, list[Any]] = {}
+    for setting in settings:
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        if not (name and equals and text):
+            raise ValueError(f"-g must look like name=a,b,c, for instance n=10,20; got {setting!r}")
+        if name in axes:
+            raise ValueError(f"-g {name} is given twice; list all values in one")
+        values = [value.strip() for value in text.split(",")]
+        if not all(values):
+            raise ValueError(f"-g must have a value between any two commas; got {setting!r}")
+        axes[name] = [parse_value(value) for value in values]
+    return axes
 
 
 def format_parameters(parameters: dict[str, Any]) -> str:
