@@ -17,6 +17,7 @@ from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.entrants import Demands, Entrant
 from riemtr.compare.records import COUNTS, Reach, Run
 from riemtr.compare.starts import Start
+from riemtr.compare.truth import nearness
 from riemtr.compare.watching import Row, WatchedProblem
 from riemtr.errors import DoesNotApply
 from riemtr.interop.pymanopt import PymanoptSolver
@@ -32,8 +33,6 @@ _OWN_HISTORY = (TrustRegion, PymanoptSolver, LBFGS)
 _MOST_ROWS = 300
 # The solver's own evaluation and riemtr's may differ in the last digits.
 _SLACK = 1.0 + 1e-6
-# Relative to the cost: above what a converged run leaves, below what tells two minima apart.
-_SAME_COST = 1e-6
 # How far the known solution may be where its cost is not known, and no smoothing blurs it.
 _SAME_POINT = 1e-2
 
@@ -265,16 +264,13 @@ def _compare_with_truth(case: Case, here: Evaluation) -> tuple[bool | None, floa
     By the cost where the minimum is known; else by the distance, to the smoothing parameter mu
     where the problem has one: the paper's criterion.
     """
-    truth = case.truth
-    if truth is None:
+    if case.truth is None:
         return None, None
-    distance = None if truth.distance is None else _finite(float(truth.distance(here.point)))
-    if truth.cost is not None:
-        return here.cost - truth.cost <= _SAME_COST * max(1.0, abs(truth.cost)), distance
-    if truth.distance is None:
-        return None, None
-    limit = case.parameters.get("mu", _SAME_POINT)
-    return distance is not None and distance <= limit, distance
+    found = nearness(case.truth, here.point, here.cost)
+    distance = None if found.distance is None else _finite(found.distance)
+    if found.lowest is not None or found.distance is None:
+        return found.lowest, distance
+    return distance is not None and distance <= case.parameters.get("mu", _SAME_POINT), distance
 
 
 def _calls(counts: Counts, task: Task) -> int:
