@@ -11,9 +11,10 @@ from typing import Any
 
 from riemtr.compare.cases import as_cases, labelled, spelling
 from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
-from riemtr.compare.measuring import Task, measure, warm_up
+from riemtr.compare.measuring import measure, warm_up
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
+from riemtr.compare.task import Task
 from riemtr.data.checks import integer
 from riemtr.environment import environment
 from riemtr.errors import DoesNotApply
