@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from riemtr.compare.lines import lines
 from riemtr.compare.profiles import LEAST, complete_instances
 from riemtr.compare.records import Comparison, Run
-from riemtr.compare.table import lines
 
 STARTS_DRAWN = 20
 """Convergence is drawn for so many starts per problem and kind: more lines hide each other."""

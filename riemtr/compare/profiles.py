@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from riemtr.compare.records import Comparison, Run
-from riemtr.compare.table import end
+from riemtr.compare.records import Comparison, Run, end
 from riemtr.errors import unknown_name
 
 MEASURES = ("seconds", "oracles")
