@@ -14,12 +14,20 @@ from riemtr.cli.console import console, refusing
 from riemtr.cli.options import OUTPUT, Force, Quiet
 from riemtr.cli.parameters import parse_parameters
 from riemtr.cli.wording import COMPARE, reworded
-from riemtr.compare import Comparison, Entrant, entrant, solver_names, write_folder
+from riemtr.compare import (
+    Comparison,
+    Entrant,
+    compare_recovery,
+    entrant,
+    solver_names,
+    write_folder,
+)
 from riemtr.compare import compare as compare_solvers
 from riemtr.compare.entrants import DEFAULT
 from riemtr.compare.folder import check_folder
-from riemtr.compare.recovery_methods import DATA, METHODS, compare_recovery
+from riemtr.compare.recovery_data import PARAMETERS
 from riemtr.compare.recovery_methods import LABEL as RECOVERY
+from riemtr.compare.recovery_methods import METHODS
 from riemtr.errors import unknown_name
 from riemtr.imports import look_here
 
@@ -218,8 +226,8 @@ def _compare_recovery(
         raise ValueError(f"{RECOVERY} has no --{unused[0].replace('_', '-')}; leave it out")
     parameters = {**shared, **parse_parameters(names[0].split(":")[1:])}
     for name in parameters:
-        if name not in DATA:
-            raise unknown_name(f"a parameter of {RECOVERY}", name, DATA)
+        if name not in PARAMETERS:
+            raise unknown_name(f"a parameter of {RECOVERY}", name, PARAMETERS)
     methods = list(METHODS) if methods is None else [method.strip() for method in methods]
     with bar.shown():
         return compare_recovery(methods, seed=seed, progress=bar, **chosen, **parameters)

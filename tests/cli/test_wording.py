@@ -9,9 +9,8 @@ import pytest
 
 import riemtr
 from riemtr.cli.wording import COMPARE, RECOVER, SOLVE, SWEEP, in_options, reworded
-from riemtr.compare import compare
+from riemtr.compare import compare, compare_recovery
 from riemtr.compare.folder import check_folder
-from riemtr.compare.recovery_methods import compare_recovery
 from riemtr.recovery.datafiles import read_data
 from riemtr.sweep import sweep
 from riemtr.sweep.phase_transition import PhaseTransition
