@@ -7,6 +7,8 @@ exception: it is data, in ``result.status``.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
+from difflib import get_close_matches
 from types import ModuleType
 
 
@@ -63,3 +65,17 @@ def unknown_name(parameter: str, name: object, valid: object) -> ValueError:
     """Return the error for a name that is not one of the valid ones, which it lists."""
     choices = ", ".join(repr(choice) for choice in sorted(valid))  # type: ignore[call-overload]
     return ValueError(f"{parameter} must be one of {choices}; got {name!r}")
+
+
+def misspelt_name(parameter: str, name: str, valid: Iterable[str]) -> ValueError:
+    """Return that error for a name that people type, with the valid one they may have meant.
+
+    Examples
+    --------
+    >>> str(misspelt_name("the problem", "raleigh", ["brockett", "rayleigh"]))
+    "the problem must be one of 'brockett', 'rayleigh'; got 'raleigh' (did you mean 'rayleigh'?)"
+    """
+    valid = list(valid)
+    close = get_close_matches(name, valid, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return ValueError(f"{unknown_name(parameter, name, valid)}{hint}")

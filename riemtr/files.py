@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import math
@@ -19,13 +20,37 @@ import numpy as np
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes its name only once it is complete."""
     writer = f"{os.getpid()}-{threading.get_ident()}"
-    partial = path.with_name(f".{path.name}.{writer}.partial")
+    partial = path.with_name(_partial_name(path.name, writer))
     try:
         with partial.open("wb") as file:
             yield file
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def durable_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open such a file whose content, once it has its name, survives a loss of power.
+
+    It is flushed to the disk before it takes its name, and the name after that: at any moment the
+    file on the disk is the old one or the new one, whole.
+    """
+    with atomic_file(path) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
+
+
+def remove_partial_files(path: Path) -> None:
+    """Remove what was left of a file by those who were killed while they wrote it."""
+    for partial in path.parent.glob(_partial_name(glob.escape(path.name), "[0-9]*")):
+        partial.unlink(missing_ok=True)
+
+
+def _partial_name(name: str, writer: str) -> str:
+    return f".{name}.{writer}.partial"
 
 
 def write_atomically(path: Path, content: bytes) -> Path:

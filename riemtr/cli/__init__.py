@@ -7,6 +7,7 @@ import sys
 from riemtr.errors import MissingExtraError, require
 
 USAGE_ERROR = 2
+INTERRUPTED = 130  # what shells report of a command that Ctrl-C ended
 
 
 def main() -> int:

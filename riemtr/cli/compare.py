@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from riemtr.cli import USAGE_ERROR
+from riemtr.cli import INTERRUPTED, USAGE_ERROR
 from riemtr.cli.comparison_view import ProgressBar, comparison_table, summary_line
 from riemtr.cli.console import console, refusing
 from riemtr.cli.options import OUTPUT, Force, Quiet
 from riemtr.cli.parameters import parse_parameters
-from riemtr.compare import Comparison, Entrant, entrant, solver_names, write_folder
+from riemtr.cli.wording import COMPARE, reworded
+from riemtr.compare import (
+    Comparison,
+    Entrant,
+    compare_recovery,
+    entrant,
+    solver_names,
+    write_folder,
+)
 from riemtr.compare import compare as compare_solvers
 from riemtr.compare.entrants import DEFAULT
 from riemtr.compare.folder import check_folder
-from riemtr.compare.recovery_methods import DATA, METHODS, compare_recovery
+from riemtr.compare.recovery_data import PARAMETERS
 from riemtr.compare.recovery_methods import LABEL as RECOVERY
+from riemtr.compare.recovery_methods import METHODS
 from riemtr.errors import unknown_name
+from riemtr.imports import look_here
 
-INTERRUPTED = 130
 _STARTS = "Where to start"
 _FAIRNESS = "What to ask of each solver"
-# What errors call an argument in Python is an option here.
-_OPTIONS = {
-    "pass force=True to replace it": "add --force to replace it",
-    "curvature_tolerance must": "--curvature-tolerance must",
-    "max_seconds must": "--max-seconds must",
-    "tolerances must": "--tolerances must",
-    "methods must": "--solvers must",
-    "starts and saddles must": "--starts and --saddles must",
-    ": pass a dict by name": ": give it once",
-    ": pass a dict by label": ": give it once",
-    "[1e-2, 1e-6]": "1e-2,1e-6",
-}
 
 
 def compare(
@@ -166,7 +159,10 @@ def compare(
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     screen = console()
     bar = ProgressBar(Console(quiet=True) if quiet else screen)
-    with refusing(ValueError, TypeError, ImportError, OSError), _in_options():
+    with (
+        refusing(ValueError, TypeError, ImportError, OSError),
+        reworded(COMPARE, ValueError, OSError),
+    ):
         if out is not None:
             check_folder(out, force)
         settings = parse_parameters(parameter or [])
@@ -201,8 +197,7 @@ def _entrant(text: str) -> Entrant:
     name, *rest = text.strip().split(":")
     if rest and "=" not in rest[0]:  # an import path; modules in the working folder count
         name = f"{name}:{rest.pop(0)}"
-        if os.getcwd() not in sys.path:
-            sys.path.insert(0, os.getcwd())
+        look_here()
     return entrant(name, **parse_parameters(rest))
 
 
@@ -231,8 +226,8 @@ def _compare_recovery(
         raise ValueError(f"{RECOVERY} has no --{unused[0].replace('_', '-')}; leave it out")
     parameters = {**shared, **parse_parameters(names[0].split(":")[1:])}
     for name in parameters:
-        if name not in DATA:
-            raise unknown_name(f"a parameter of {RECOVERY}", name, DATA)
+        if name not in PARAMETERS:
+            raise unknown_name(f"a parameter of {RECOVERY}", name, PARAMETERS)
     methods = list(METHODS) if methods is None else [method.strip() for method in methods]
     with bar.shown():
         return compare_recovery(methods, seed=seed, progress=bar, **chosen, **parameters)
@@ -247,15 +242,3 @@ def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: boo
         screen.print(sentence, soft_wrap=True, markup=False)
     saved = ", ".join(path.name for path in written.files)
     screen.print(f"saved in {out}: {saved}", soft_wrap=True, markup=False)
-
-
-@contextmanager
-def _in_options() -> Iterator[None]:
-    """Say what an error says in terms of the command line."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        text = str(error)
-        for python, option in _OPTIONS.items():
-            text = text.replace(python, option)
-        raise ValueError(text) from error

@@ -13,7 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from riemtr.compare import Comparison, Run
-from riemtr.compare.table import Line, blocks, column_widths, columns, legend, lines, rows
+from riemtr.compare.legend import legend
+from riemtr.compare.lines import Line, lines
+from riemtr.compare.table import blocks, column_widths, columns, rows
 
 
 class ProgressBar:

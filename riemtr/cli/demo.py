@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 
 from riemtr import data as models
+from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, refusing
-from riemtr.cli.recover import INTERRUPTED
 from riemtr.cli.recovery_view import ProgressBars
 from riemtr.errors import require
 from riemtr.files import save_figure

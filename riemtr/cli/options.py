@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated
 
 import typer
@@ -16,3 +17,10 @@ Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Print only one line, at the end.", rich_help_panel=OUTPUT),
 ]
+
+
+class SolverName(str, Enum):
+    """The solvers by name."""
+
+    practical = "practical"
+    exact = "exact"

@@ -1,13 +1,12 @@
-"""A problem's parameters as they are typed: ``-p n=50 -p theta=0.2``."""
+"""Settings as they are typed: ``-p n=50 -p theta=0.2`` of a problem, ``-g n=10,20`` of a grid."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from riemtr import problems
-from riemtr.errors import unknown_name
+from riemtr.errors import misspelt_name
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -55,6 +54,28 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
     return parameters
 
 
+def parse_axes(settings: Sequence[str]) -> dict[str, list[Any]]:
+    """Read the values of a grid, such as ``n=10,20,30``.
+
+    Examples
+    --------
+    >>> parse_axes(["n=10,20", "kind=a"])
+    {'n': [10, 20], 'kind': ['a']}
+    """
+    axes: dict[str, list[Any]] = {}
+    for setting in settings:
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        if not (name and equals and text):
+            raise ValueError(f"-g must look like name=a,b,c, for instance n=10,20; got {setting!r}")
+        if name in axes:
+            raise ValueError(f"-g {name} is given twice; list all values in one")
+        values = [value.strip() for value in text.split(",")]
+        if not all(values):
+            raise ValueError(f"-g must have a value between any two commas; got {setting!r}")
+        axes[name] = [parse_value(value) for value in values]
+    return axes
+
+
 def format_parameters(parameters: dict[str, Any]) -> str:
     """Write parameters the way they are typed.
 
@@ -73,9 +94,7 @@ def format_parameters(parameters: dict[str, Any]) -> str:
 def build_problem(name: str, parameters: dict[str, Any], seed: int) -> problems.Case:
     """Build a registered problem; whatever does not fit is a ValueError that says what."""
     if name not in problems.available():
-        close = get_close_matches(name, problems.available(), n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"{unknown_name('the problem', name, problems.available())}{hint}")
+        raise misspelt_name("the problem", name, problems.available())
     try:
         return problems.build(name, rng=seed, **parameters)
     except (TypeError, MemoryError) as error:

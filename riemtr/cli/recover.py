@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +12,11 @@ import typer
 from rich.console import Console
 
 import riemtr
+from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, refusing
-from riemtr.cli.options import OUTPUT, Force, Quiet
+from riemtr.cli.options import OUTPUT, Force, Quiet, SolverName
 from riemtr.cli.recovery_view import ProgressBars, rows_table, summary_line, summary_panel
+from riemtr.cli.wording import RECOVER, reworded
 from riemtr.errors import MissingExtraError, OtherRunError, require
 from riemtr.files import save_figure
 from riemtr.recovery import Recovery, recover_dictionary
@@ -23,34 +24,9 @@ from riemtr.recovery.checkpoint import stored_settings
 from riemtr.recovery.datafiles import DataFile, read_data
 from riemtr.recovery.resultfiles import OURS, relative_residual, save_recovery
 
-INTERRUPTED = 130
 CHECKPOINT = "checkpoint.npz"
 _DATA = "How to read the data"
 _METHOD = "How to recover"
-# What errors call an argument in Python is an option here.
-_OPTIONS = {
-    "pass rank='auto'": "add --rank auto",
-    "rank='auto'": "--rank auto",
-    "transpose Y if its samples are rows": "add --transpose if its samples are rows",
-    "patch_size": "--patch-size",
-    "variable must": "--variable must",
-    "variable, of": "--variable, of",
-    "variable is": "--variable is",
-    "transpose is": "--transpose is",
-    "rank must": "--rank must",
-    "n_jobs": "--jobs",
-    "rng must": "--seed must",
-    "a numpy.random.Generator or None; ": "or be left out; ",
-    "pass the same data and settings to continue it, or another path to start anew": "repeat that "
-    "command to finish it, choose another --out, or add --force to start over",
-}
-
-
-class SolverName(str, Enum):
-    """The solvers by name."""
-
-    practical = "practical"
-    exact = "exact"
 
 
 def recover(
@@ -163,7 +139,7 @@ def recover(
 
     - `riemtr recover photo.jpg --patch-size 6 --rank 20 --out found` learns 20 from your own
     """
-    with refusing(ValueError, TypeError, ImportError, OSError), _in_options():
+    with refusing(ValueError, TypeError, ImportError, OSError), reworded(RECOVER, ValueError):
         _check_folder(out, force)
         data = read_data(source, variable=variable, transpose=transpose, patch_size=patch_size)
         Y, mean = _centred(data, center)
@@ -176,7 +152,7 @@ def recover(
         "n_jobs": jobs,
         "checkpoint": path,
     }
-    with refusing(ValueError, OSError), _in_options(), _tidy(out, path):
+    with refusing(ValueError, OSError), reworded(RECOVER, ValueError), _tidy(out, path):
         found = _run(Y, mu, seed, options, screen, quiet, start_over=force and checkpoint is None)
     residual = relative_residual(Y, found)
     about = {
@@ -276,18 +252,6 @@ def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile, screen: Con
     else:
         (out / "atoms.png").unlink(missing_ok=True)  # of results that were replaced
     return drawn
-
-
-@contextmanager
-def _in_options() -> Iterator[None]:
-    """Say what an error says in terms of the command line."""
-    try:
-        yield
-    except ValueError as error:
-        text = str(error)
-        for python, option in _OPTIONS.items():
-            text = text.replace(python, option)
-        raise ValueError(text) from error
 
 
 @contextmanager

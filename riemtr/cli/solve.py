@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from riemtr.cli.console import console, refusing
 from riemtr.cli.files import check_target, save_plot, save_result
-from riemtr.cli.options import OUTPUT, Force, Quiet
+from riemtr.cli.options import OUTPUT, Force, Quiet, SolverName
 from riemtr.cli.parameters import build_problem, format_parameters, parse_parameters
 from riemtr.cli.summary import summary_line, summary_panel
 from riemtr.errors import NonFiniteCostError, require
@@ -21,13 +20,6 @@ from riemtr.solvers.observers import LiveTable
 _DATA = (".npz", ".json")
 _FIGURES = (".png", ".pdf", ".svg")
 _METHOD = "How to solve it"
-
-
-class SolverName(str, Enum):
-    """The solvers by name."""
-
-    practical = "practical"
-    exact = "exact"
 
 
 def solve(

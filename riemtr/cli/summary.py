@@ -9,28 +9,15 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from riemtr.cli.wording import SOLVE, in_options
+from riemtr.compare.truth import nearness
 from riemtr.problems import Truth
 from riemtr.solvers import Certificate, Result
-
-# What the status calls an argument in Python is an option here.
-_OPTIONS = {
-    "max_iterations": "--max-iterations",
-    "max_seconds": "--max-seconds",
-    "curvature_tolerance": "--curvature-tolerance",
-    "loosen tolerance": "loosen --tolerance",
-    "a smaller radius": "a smaller --radius",
-    "the adaptive policy (PracticalTRM)": "--solver practical",
-}
-# Relative to the cost: above what a converged run leaves, below what tells two minima apart.
-_SAME_COST = 1e-6
 
 
 def explain_status(result: Result) -> str:
     """Say how the run ended and what to do about it, in terms of the command line."""
-    text = str(result.reason)
-    for python, option in _OPTIONS.items():
-        text = text.replace(python, option)
-    return text
+    return in_options(str(result.reason), SOLVE)
 
 
 def explain_certificate(certificate: Certificate) -> str:
@@ -62,17 +49,16 @@ def explain_certificate(certificate: Certificate) -> str:
 def explain_truth(result: Result, truth: Truth) -> str:
     """Compare the result with what is known about the solution."""
     parts = []
-    if truth.distance is not None:
-        parts.append(f"distance {float(truth.distance(result.point)):.2e} from the known solution")
-    if truth.cost is not None:
-        gap = result.cost - truth.cost
-        higher = gap > _SAME_COST * max(1.0, abs(truth.cost))
+    found = nearness(truth, result.point, result.cost)
+    if found.distance is not None:
+        parts.append(f"distance {found.distance:.2e} from the known solution")
+    if found.excess is not None:
         parts.append(
-            f"cost {gap:.1e} above the known minimum"
-            if higher
-            else f"cost within {abs(gap):.1e} of the known minimum"
+            f"cost within {abs(found.excess):.1e} of the known minimum"
+            if found.lowest
+            else f"cost {found.excess:.1e} above the known minimum"
         )
-        if higher and result.converged:
+        if not found.lowest and result.converged:
             parts.append("a local minimum, not the lowest: try another --seed")
     return "; ".join(parts)
 

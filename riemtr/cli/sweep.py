@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, refusing
 from riemtr.cli.options import Quiet
-from riemtr.cli.parameters import parse_value
-from riemtr.cli.recover import INTERRUPTED
-from riemtr.cli.sweep_view import SweepBars, boundary_lines, failures_lines, means_table
-from riemtr.sweep import Table, read
+from riemtr.cli.sweep_tasks import own_task, phase_transition
+from riemtr.cli.sweep_view import SweepBars, failures_lines
+from riemtr.cli.wording import SWEEP, in_options
 from riemtr.sweep import sweep as run_sweep
-from riemtr.sweep.phase_report import run_maps, save_maps
-from riemtr.sweep.phase_transition import MAPS, NAME, PhaseTransition
+from riemtr.sweep.phase_transition import NAME
 from riemtr.sweep.store import made_folder
 
 _PHASE = "For phase-transition"
 _OWN = "For a task of your own"
 _HOW = "How to run it"
-_STORE = "cells"
-# What errors call an argument in Python is an option here.
-_OPTIONS = {
-    r"\bwith resume\b": "with --resume",
-    r"^(scheduler|workers|noise|mu) (?=is|must)": r"--\1 ",
-    r"^condition_number (?=must)": "--condition-number ",
-    r"must be 1 or None where backend": "must be 1 where --backend",
-    r"\bbackend='": "--backend '",
-    r"^grid (?=must)": "-g ",
-}
 
 
 class MapName(str, Enum):
@@ -226,157 +211,44 @@ def sweep(
     )
     screen = console()
     bars = SweepBars(Console(quiet=True) if quiet else screen)
-    with refusing(ValueError, TypeError, ImportError, OSError), _in_options(), _tidy(out):
+    with refusing(ValueError, TypeError, ImportError, OSError), _explained(), _tidy(out):
         if name == NAME:
-            tables, lines, saved = _phase_transition(given, values, out, repetitions, how, bars)
+            report = phase_transition(given, values, out, repetitions, how, bars)
         else:
-            tables, lines, saved = _own(name, given, values, out, repetitions, how, bars)
-    failed = sum(len(table.failed) for table in tables)
+            report = own_task(name, given, values, out, repetitions, how, bars)
+    failed = sum(len(table.failed) for table in report.tables)
     if quiet:
-        print(f"{sum(map(len, tables))} cells, {failed} failed: {out}")
+        print(f"{sum(map(len, report.tables))} cells, {failed} failed: {out}")
     else:
         if not screen.is_terminal:
             screen.line()  # rich leaves its last line open there
-        for line in [*lines, *(line for table in tables for line in failures_lines(table))]:
+        failures = [line for table in report.tables for line in failures_lines(table)]
+        for line in [*report.lines, *failures]:
             screen.print(line, soft_wrap=isinstance(line, str))
-        names = ", ".join(path.name for path in saved)
+        names = ", ".join(path.name for path in report.saved)
         screen.print(f"saved in {out}: {names}", soft_wrap=True, markup=False)
     raise typer.Exit(1 if failed else 0)
 
 
-Report = tuple[list[Table], list[Any], list[Path]]
-
-
-def _phase_transition(
-    given: dict[str, Any],
-    values: list[str] | None,
-    out: Path,
-    repetitions: int,
-    how: Callable[..., Table],
-    bars: SweepBars,
-) -> Report:
-    if values:
-        raise ValueError(f"-g is for a task of your own; {NAME} has --grid")
-    chosen = given.pop("map", "both")
-    maps = MAPS if chosen == "both" else (chosen,)
-    what = PhaseTransition(**given)
-    if "condition_number" in given and what.dictionary != "conditioned":
-        raise ValueError("--condition-number goes with --dictionary conditioned; add it")
-    for name in maps:
-        _check_new(out / f"{name}.jsonl", how)
-    with bars:
-        tables = run_maps(what, maps, out, repetitions=repetitions, run=how, progress=bars.show)
-    drawn, saved = save_maps(out, what, tables)
-    stores = [out / f"{name}.jsonl" for name in drawn]
-    return list(tables.values()), boundary_lines(drawn), [*stores, *saved]
-
-
-def _own(
-    name: str,
-    given: dict[str, Any],
-    values: list[str] | None,
-    out: Path,
-    repetitions: int,
-    how: Callable[..., Table],
-    bars: SweepBars,
-) -> Report:
-    task = _find(name)
-    if given:
-        option = next(iter(given)).replace("_", "-")
-        raise ValueError(f"--{option} is for {NAME}; set the arguments of your function with -g")
-    axes = _axes(values or [])
-    store = out / f"{_STORE}.jsonl"
-    with bars:
-        table = how(
-            task,
-            axes if axes else [{}],
-            repetitions=repetitions,
-            store=store,
-            progress=partial(bars.show, name),
-        )
-    return [table], [means_table(table)], [store, table.to_csv(out / f"{_STORE}.csv")]
-
-
-def _find(name: str) -> Callable[..., Any]:
-    """Import a function by the name of its module and its own; modules of this folder included."""
-    module_name, colon, function = name.partition(":")
-    if not (module_name and colon and function):
-        raise ValueError(
-            f"the task must be {NAME!r}, or a function of your own as module:function; got {name!r}"
-        )
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever a module of somebody else does
-        if isinstance(error, ModuleNotFoundError) and error.name == module_name.split(".")[0]:
-            raise ValueError(
-                f"the module of the task must be installed, or a file in this folder; there is no "
-                f"{module_name!r}"
-            ) from None
-        raise ValueError(
-            f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
-    found = getattr(module, function, None)
-    if not callable(found):
-        raise ValueError(f"module {module_name!r} must have a function {function!r}; it has not")
-    return found
-
-
-def _axes(settings: list[str]) -> dict[str, list[Any]]:
-    """Read the values of a grid, such as ``n=10,20,30``.
-
-    Examples
-    --------
-    >>> _axes(["n=10,20", "kind=a"])
-    {'n': [10, 20], 'kind': ['a']}
-    """
-    axes: dict[str, list[Any]] = {}
-    for setting in settings:
-        name, equals, text = (part.strip() for part in setting.partition("="))
-        if not (name and equals and text):
-            raise ValueError(f"-g must look like name=a,b,c, for instance n=10,20; got {setting!r}")
-        if name in axes:
-            raise ValueError(f"-g {name} is given twice; list all values in one")
-        values = [value.strip() for value in text.split(",")]
-        if not all(values):
-            raise ValueError(f"-g must have a value between any two commas; got {setting!r}")
-        axes[name] = [parse_value(value) for value in values]
-    return axes
-
-
-def _check_new(store: Path, how: Any) -> None:
-    """Refuse before the first map what would be refused after it."""
-    if not how.keywords["resume"] and store.exists() and len(read(store)):
-        raise FileExistsError(f"{store} exists: continue it with resume, or choose another folder")
-
-
 @contextmanager
-def _in_options() -> Iterator[None]:
+def _explained() -> Iterator[None]:
     """Say what an error says in terms of the command line; explain how to go on after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt as error:
-        text = _translated(error) or (
+        text = in_options(str(error), SWEEP) or (
             "interrupted; cells that had ended by then, if any, are kept: repeat with --resume to "
             "run the others"
         )
         Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError) as error:
-        text = (
-            error.strerror if isinstance(error, OSError) and error.strerror else _translated(error)
-        )
+        text = in_options(str(error), SWEEP)
+        if isinstance(error, OSError) and error.strerror:
+            text = error.strerror
         if isinstance(error, OSError) and error.filename:
             text = f"{text}: {error.filename}"
         raise ValueError(text) from error
-
-
-def _translated(error: BaseException) -> str:
-    text = str(error)
-    for python, option in _OPTIONS.items():
-        text = re.sub(python, option, text)
-    return text
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from riemtr.compare.entrants import Entrant, entrant, solver_names
 from riemtr.compare.folder import write_folder
 from riemtr.compare.profiles import Profile, performance_profile
 from riemtr.compare.records import Comparison, Reach, Run, load
+from riemtr.compare.recovery_methods import compare_recovery
 from riemtr.compare.runner import compare
 from riemtr.compare.starts import saddle_starts
 from riemtr.errors import DoesNotApply
@@ -26,6 +27,7 @@ __all__ = [
     "Reach",
     "Run",
     "compare",
+    "compare_recovery",
     "entrant",
     "load",
     "performance_profile",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pymanopt
 
 from riemtr import problems as registry
-from riemtr.errors import unknown_name
+from riemtr.errors import misspelt_name
 from riemtr.problem import Problem, as_problem
 from riemtr.problems import Case
 
@@ -175,9 +174,7 @@ def _as_case(problem: Any, seed: int) -> Case:
 
 def _built(name: str, parameters: Mapping[str, Any], seed: int) -> Case:
     if name not in registry.available():
-        close = get_close_matches(name, registry.available(), n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"{unknown_name('the problem', name, registry.available())}{hint}")
+        raise misspelt_name("the problem", name, registry.available())
     try:
         return registry.build(name, rng=seed, **parameters)
     except Exception as error:  # of the builder, which anyone may have written

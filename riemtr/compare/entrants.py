@@ -6,18 +6,17 @@ pymanopt's population methods by their own budgets: they have no other end).
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
 from riemtr.compare.cases import typed, with_options
-from riemtr.errors import DoesNotApply, unknown_name
+from riemtr.errors import DoesNotApply, misspelt_name
+from riemtr.imports import imported
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.solvers import ExactTRM, PracticalTRM
@@ -106,12 +105,10 @@ def entrant(name: str, **options: Any) -> Entrant:
     """
     shown, spelled = with_options(name, options), typed(name, options)
     if ":" in name:
-        return Entrant(shown, _maker(_imported(name), name, options), spelled)
+        return Entrant(shown, _maker(imported(name, "the solver"), name, options), spelled)
     if name not in solver_names():
-        close = get_close_matches(name, solver_names(), n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise ValueError(
-            f"{unknown_name('a solver', name, solver_names())}{hint}; your own is "
+            f"{misspelt_name('a solver', name, solver_names())}; your own is "
             "'package.module:attribute'"
         )
     if name == "exact":
@@ -167,20 +164,6 @@ def _as_entrant(solver: Any) -> Entrant:
 
 def _short_name(solver: Any) -> str:
     return getattr(solver, "__name__", type(solver).__name__)
-
-
-def _imported(path: str) -> Any:
-    module, _, attribute = path.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        said = f"{type(error).__name__}: {error}"
-        raise ValueError(
-            f"cannot import the solver {path!r}: {said}; it must be 'package.module:attribute'"
-        ) from error
-    return found
 
 
 def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, Demands], Any]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.compare.lines import KINDS
 from riemtr.compare.profiles import Profile, performance_profile
 from riemtr.compare.records import Comparison, Run
-from riemtr.compare.table import KINDS
 from riemtr.errors import require
 
 # Okabe and Ito's palette, distinct also to the colour-blind; the yellow is too pale for lines.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from riemtr.compare.profiles import complete_instances
+from riemtr.compare.lines import lines
+from riemtr.compare.profiles import LEAST, complete_instances
 from riemtr.compare.records import Comparison, Run
-from riemtr.compare.table import lines
 
 STARTS_DRAWN = 20
 """Convergence is drawn for so many starts per problem and kind: more lines hide each other."""
@@ -20,8 +20,6 @@ POINTS_DRAWN = 60_000
 _FEWEST, _MOST = 8, 150  # points of one line
 _DIGITS = 4
 _DETAILS = 12  # further measures to choose from
-# Ratios to the best need a least value: what a clock resolves, and one call.
-_LEAST = {"seconds": 1e-6, "oracles": 1}
 
 _CATEGORIES = {
     "certified": "certified minimizer",
@@ -65,7 +63,7 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
         "kinds": kinds,
         "categories": [{"key": key, "label": label} for key, label in _labels(runs).items()],
         "tolerances": tolerances,
-        "least": _LEAST,
+        "least": LEAST,
         "runs": {
             "solver": _numbers(solvers, (run.solver for run in runs)),
             "problem": _numbers(problems, (run.problem for run in runs)),

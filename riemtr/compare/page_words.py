@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from riemtr.compare.lines import lack_rounding
 from riemtr.compare.page_data import is_recovery, solvers_of
 from riemtr.compare.records import Comparison, Run
-from riemtr.compare.table import lack_rounding
 
 _NAMED = 6  # names in a sentence before "and 3 others"
 

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from riemtr.compare.records import Comparison, Run
-from riemtr.compare.table import end
+from riemtr.compare.records import Comparison, Run, end
 from riemtr.errors import unknown_name
 
 MEASURES = ("seconds", "oracles")
 SOLVED = ("certified", "reached")
-# What clocks and counters can tell apart.
-_LEAST = {"seconds": 1e-6, "oracles": 1.0}
+LEAST = {"seconds": 1e-6, "oracles": 1}
+"""What clocks and counters can tell apart; less counts as so much, or ratios mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -152,4 +151,4 @@ def _need(run: Run, measure: str, solved: str, tolerance: float | None) -> float
     if tolerance is None and run.outcome != "ended":
         return math.inf
     value = getattr(reached, measure)
-    return math.inf if value is None else max(float(value), _LEAST[measure])
+    return math.inf if value is None else max(float(value), LEAST[measure])

@@ -170,6 +170,13 @@ class Comparison:
         return save_json(Path(path), {"format": FORMAT, **asdict(self)})
 
 
+def end(run: Run, tolerance: float | None) -> Reach | None:
+    """Return when a run reached a tolerance; its end where there is none to reach."""
+    if tolerance is None:
+        return Reach(0.0, run.seconds, run.counts, run.oracles)
+    return next((reach for reach in run.reached if reach.tolerance == tolerance), None)
+
+
 def load(path: str | Path) -> Comparison:
     """Read a comparison that was saved."""
     content = json.loads(Path(path).read_text())

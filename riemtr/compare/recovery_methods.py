@@ -18,24 +18,20 @@ from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.estimates import Estimate, RecoveryMethod
 from riemtr.compare.ica import fast_ica, picard_o
 from riemtr.compare.msp import msp
+from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.recovery_check import EXACT, OPTIMAL, examine
-from riemtr.data import BernoulliGaussian, Conditioned, load_image, paper_sample_size, patches
+from riemtr.compare.recovery_data import Draw, of_image, of_model
 from riemtr.data.checks import integer
 from riemtr.environment import environment
-from riemtr.errors import unknown_name
+from riemtr.errors import misspelt_name
 from riemtr.interop.pymanopt import pymanopt_solvers
-from riemtr.recovery import Preconditioned, precondition, recover_dictionary
+from riemtr.recovery import Preconditioned, recover_dictionary
 from riemtr.recovery.rows import RowSolver, default_solver
 from riemtr.recovery.threads import blas_threads_for
 from riemtr.solvers import ExactTRM
 
 LABEL = "dictionary-recovery"
-DATA = ("n", "p", "theta", "condition", "noise", "image")
-"""Parameters of the data."""
-
-Draw = Callable[[np.random.SeedSequence], tuple[Preconditioned, np.ndarray | None]]
-
 _MU = 1e-2  # the paper's
 _TOLERANCE = 1e-2  # gradient norm of a solve: rounding needs the basin, no digits
 
@@ -93,12 +89,12 @@ def compare_recovery(
     starts: int = 5,
     seed: int = 0,
     max_seconds: float = 60.0,
-    progress: Callable[[Run, int, int], Any] | None = None,
-    n: int = 20,
+    progress: bool | Progress = False,
+    n: int | None = None,
     p: int | None = None,
-    theta: float = 0.2,
-    condition: float = 10.0,
-    noise: float = 0.0,
+    theta: float | None = None,
+    condition: float | None = None,
+    noise: float | None = None,
     image: str | Path | np.ndarray | None = None,
 ) -> Comparison:
     """Run recovery methods on the same whitened data, and check what each of them found.
@@ -116,13 +112,15 @@ def compare_recovery(
         What all randomness is drawn from.
     max_seconds : float
         Time limit of a run; see :func:`riemtr.compare.deadline.deadline` for how it is kept.
-    progress : callable, optional
-        Called with each run, how many are done, and how many there will be.
-    n, p, theta, condition, noise
-        Of made-up data: dimension, samples (the paper's number by default), share of nonzeros,
-        condition number of the dictionary, standard deviation of the noise. Not used with an image.
+    progress : bool or callable
+        Show progress on the standard error stream, or call ``progress(run, done, total)``.
+    n, p, theta, condition, noise : optional
+        Of made-up data: dimension (20 if not given), samples (the paper's number), share of
+        nonzeros (0.2), condition number of the dictionary (10), standard deviation of the noise
+        (0).
     image : str, path or array, optional
-        Take the 8 x 8 patches of this image instead, as :func:`riemtr.data.load_image` has it.
+        Take the 8 x 8 patches of this image instead, as :func:`riemtr.data.load_image` has it;
+        without any of the above, which it settles.
 
     Returns
     -------
@@ -137,9 +135,13 @@ def compare_recovery(
     """
     factories = _factories(methods)
     integer("starts", starts, low=1)
+    integer("seed", seed, low=0)
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive; got {max_seconds!r}")
-    described, draw = _source(n, p, theta, condition, noise, image)
+    given = {"n": n, "p": p, "theta": theta, "condition": condition, "noise": noise}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    described, draw = of_model(**chosen) if image is None else of_image(image, chosen)
+    watch = watcher(progress)
     runs: list[Run] = []
     interrupted = False
     with blas_threads_for(described["n"] * described["p"]):
@@ -147,8 +149,8 @@ def compare_recovery(
         try:
             for run in _runs(factories, starts, seed, draw, max_seconds):
                 runs.append(run)
-                if progress is not None:
-                    progress(run, len(runs), starts * len(factories))
+                if watch is not None:
+                    watch(run, len(runs), starts * len(factories))
         except KeyboardInterrupt:
             if not runs:
                 raise
@@ -191,7 +193,7 @@ def _factories(
         return dict(methods)
     for name in methods:
         if name not in METHODS:
-            raise unknown_name("methods", name, METHODS)
+            raise misspelt_name("methods", name, METHODS)
         if list(methods).count(name) > 1:
             raise ValueError(f"methods must have names of their own; {name!r} comes twice")
     return {name: METHODS[name] for name in methods}
@@ -212,7 +214,7 @@ def _command(
     which = data if image is None else {"image": str(image)}
     options = {"starts": starts, "seed": seed, "max_seconds": max_seconds, **which}
     listed = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    return f"riemtr.compare.recovery_methods.compare_recovery({list(factories)}, {listed})"
+    return f"riemtr.compare.compare_recovery({list(factories)}, {listed})"
 
 
 def _description(factory: Callable[[], RecoveryMethod]) -> str:
@@ -222,32 +224,6 @@ def _description(factory: Callable[[], RecoveryMethod]) -> str:
 
 def _state(seed: int, start: int, purpose: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(start, purpose))
-
-
-def _source(
-    n: int,
-    p: int | None,
-    theta: float,
-    condition: float,
-    noise: float,
-    image: str | Path | np.ndarray | None,
-) -> tuple[dict[str, Any], Draw]:
-    """Return a description of the data, and what draws them whitened, with the true dictionary."""
-    if image is not None:
-        pixels = image if isinstance(image, np.ndarray) else load_image(image)
-        white = precondition(patches(pixels), rank="auto")
-        named = f"array {pixels.shape}" if pixels is image else str(image)
-        rank, samples = white.data.shape
-        return {"image": named, "n": rank, "p": samples}, lambda _: (white, None)
-    samples = paper_sample_size(n) if p is None else p
-    model = BernoulliGaussian(n, samples, theta, Conditioned(condition), noise)
-
-    def draw(state: np.random.SeedSequence) -> tuple[Preconditioned, np.ndarray | None]:
-        sample = model.draw(np.random.default_rng(state))
-        return precondition(sample.observations), sample.dictionary
-
-    parameters = {"n": n, "p": samples, "theta": theta, "condition": condition, "noise": noise}
-    return parameters, draw
 
 
 def _run(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from riemtr.compare.cases import as_cases, labelled, spelling
 from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
-from riemtr.compare.measuring import Task, measure, warm_up
+from riemtr.compare.measuring import measure, warm_up
+from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
+from riemtr.compare.task import Task
 from riemtr.data.checks import integer
 from riemtr.environment import environment
 from riemtr.errors import DoesNotApply
@@ -23,8 +23,6 @@ from riemtr.recovery.threads import blas_threads_for
 TOLERANCES = (1e-2, 1e-4, 1e-6)
 # The search for saddle points is given at least this, however short the runs may be.
 _SEARCH_SECONDS = 10.0
-
-Progress = Callable[[Run, int, int], Any]
 
 
 def compare(
@@ -108,7 +106,7 @@ def compare(
     cases = as_cases(given, seed)
     check_entrants(entrants, next(iter(cases.values())).problem, demands)
     run = _Comparing(entrants, goals, demands, seed, repeats, starts + saddles, len(cases))
-    run.watcher = progress if callable(progress) else _printer() if progress else None
+    run.watcher = watcher(progress)
     with blas_threads_for(0):
         warm_up(entrants)
         run.everything(cases, starts, saddles)
@@ -281,17 +279,3 @@ def _command(
     }
     typed = [part for name, value in options.items() for part in (f"--{name}", str(value))]
     return shlex.join(["riemtr", "compare", *map(str, problems), *typed])
-
-
-def _printer() -> Progress:
-    """Return what rewrites one line on the standard error stream."""
-    began = time.perf_counter()
-
-    def show(run: Run, done: int, total: int) -> None:
-        left = (time.perf_counter() - began) / done * (total - done)
-        bar = "#" * round(24 * done / max(total, 1))
-        line = f"[{bar:<24}] {done}/{total} {run.problem}, {run.solver}, {left:.0f} s left"
-        sys.stderr.write(f"\r{line}\x1b[K" + ("\n" if done == total else ""))
-        sys.stderr.flush()
-
-    return show

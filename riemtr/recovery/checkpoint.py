@@ -2,13 +2,12 @@
 
 The pipeline is deterministic given its seed, so a run is resumed by running it again and recalling
 what it had already worked out: solves and roundings, by name. The file is an ``.npz`` of plain
-arrays and JSON, no pickles. It is written to a temporary file, flushed to disk and renamed: at any
-moment it is either the old one or the new one.
+arrays and JSON, no pickles. It is written by :func:`riemtr.files.durable_file`: at any moment it is
+either the old one or the new one.
 """
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
@@ -23,7 +22,7 @@ import numpy as np
 
 from riemtr.data.partitioned import Partitioned
 from riemtr.errors import OtherRunError
-from riemtr.files import sync_folder
+from riemtr.files import durable_file, remove_partial_files
 
 Record = dict[str, Any]
 """Arrays, numbers, strings and booleans by name."""
@@ -92,8 +91,7 @@ class FileJournal(Journal):
         with self._lock:
             if self._unsaved:
                 self._write()
-            for stale in self.path.parent.glob(f"{glob.escape(self.path.name)}.[0-9]*.tmp"):
-                stale.unlink(missing_ok=True)
+            remove_partial_files(self.path)
 
     def _changed(self) -> None:
         self._unsaved = True
@@ -110,16 +108,8 @@ class FileJournal(Journal):
                 if isinstance(value, np.ndarray):
                     arrays[f"{name}|{key}"] = value
         arrays["json"] = np.frombuffer(json.dumps(scalars).encode(), dtype=np.uint8)
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        try:
-            with open(temporary, "wb") as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        sync_folder(self.path.parent)
+        with durable_file(self.path) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
         self._written = time.monotonic()
         self._unsaved = False
 

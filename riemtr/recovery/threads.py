@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from typing import Any
+from contextlib import contextmanager, nullcontext
 
-from riemtr.errors import MissingExtraError, require
+from riemtr.blas_threads import one_blas_thread
 
 # Entries of the data from which products with them are worth more than one thread.
 _WORTH_THREADS = 10**7
@@ -16,12 +15,8 @@ _WORTH_THREADS = 10**7
 def blas_threads_for(entries: int) -> Iterator[None]:
     """Hold BLAS to one thread for small data, whose products end before its threads have woken.
 
-    They wait by spinning, which slows a recovery several times over. Needs ``threadpoolctl`` from
-    the extra ``parallel``; without it, set ``OPENBLAS_NUM_THREADS=1`` before starting Python.
+    They wait by spinning, which slows a recovery several times over. See
+    :func:`riemtr.blas_threads.one_blas_thread` for what that needs.
     """
-    limits: Any = nullcontext()
-    if entries < _WORTH_THREADS:
-        with suppress(MissingExtraError):
-            limits = require("threadpoolctl", extra="parallel").threadpool_limits(1)
-    with limits:
+    with one_blas_thread() if entries < _WORTH_THREADS else nullcontext():
         yield

@@ -7,13 +7,12 @@ too (:class:`Died`), and leaves the crew fit for further cells.
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from riemtr.blas_threads import one_blas_thread
 from riemtr.data.checks import integer
-from riemtr.errors import MissingExtraError, require, unknown_name
+from riemtr.errors import unknown_name
 from riemtr.sweep.cells import Cell, Task
 from riemtr.sweep.interrupts import interrupts_noticed
 from riemtr.sweep.outcomes import Outcome, run_cell
@@ -98,8 +97,6 @@ class SerialCrew:
     def __init__(self, task: Task):
         self._task = task
         self._cells: list[Cell] = []
-        self._limits = ExitStack()
-        self._modules = 0
 
     def submit(self, cell: Cell) -> None:
         """Keep the cell until somebody waits for it."""
@@ -110,25 +107,15 @@ class SerialCrew:
         if not (wait and self._cells):
             return []
         cell = self._cells.pop(0)
-        self._hold_blas()
-        with interrupts_noticed() as interrupted:
+        # The number of threads can change bits, and workers have one.
+        with one_blas_thread(), interrupts_noticed() as interrupted:
             outcome = run_cell(self._task, cell)
         if interrupted():  # a solver ends gracefully there, with a point that is no outcome
             raise KeyboardInterrupt
         return [outcome]
 
     def close(self) -> None:
-        """Set BLAS free again; nothing is left running."""
-        self._limits.close()
-
-    def _hold_blas(self) -> None:
-        """Hold BLAS to one thread: their number can change bits, and workers have one."""
-        # Looking for libraries takes a millisecond: only where modules were imported since.
-        if self._modules != len(sys.modules):
-            with suppress(MissingExtraError):
-                threadpoolctl = require("threadpoolctl", extra="parallel")
-                self._limits.enter_context(threadpoolctl.threadpool_limits(1))
-            self._modules = len(sys.modules)
+        """Nothing is left running."""
 
 
 def _cores() -> int:

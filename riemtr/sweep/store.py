@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.environment import environment
-from riemtr.files import atomic_file, sync_folder
+from riemtr.files import durable_file
 from riemtr.sweep.cells import SEED, Cell, Value
 from riemtr.sweep.lock import only_writer
 from riemtr.sweep.outcomes import Failure, Outcome
@@ -192,13 +192,10 @@ def read_store(path: Path) -> Content:
 def _create(path: Path, task: str) -> None:
     """Write the first line: a store exists with it or not at all."""
     try:
-        with atomic_file(path) as file:
+        with durable_file(path) as file:
             file.write(_line({"format": FORMAT, "task": task}))
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         raise StoreError(f"cannot create store {str(path)!r}: {error.strerror}") from error
-    sync_folder(path.parent)
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -13,7 +13,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from riemtr.errors import MissingExtraError, require
+from riemtr.blas_threads import one_blas_thread
+from riemtr.errors import require
 from riemtr.sweep.cells import Cell, Task
 from riemtr.sweep.outcomes import Outcome, describe, run_cell
 
@@ -34,7 +35,9 @@ def run_packed(packed: bytes, cell: Cell) -> Outcome:
         task = _unpack(packed)
     except BaseException as error:  # a module that leaves Python must not take the worker along
         return Outcome(cell, {}, describe(error))
-    _hold_to_one_thread()
+    # For every cell anew, since OpenMP has a limit for each thread of a worker; and never set free
+    # again, since BLAS has one for all of them, and others may be in the middle of a cell.
+    one_blas_thread()
     return run_cell(task, cell)
 
 
@@ -73,26 +76,6 @@ def _unpack(packed: bytes) -> Task:
     if packed not in _UNPACKED:
         _UNPACKED[packed] = pickle.loads(packed)
     return _UNPACKED[packed]
-
-
-_LIBRARIES: dict[int, Any] = {}
-
-
-def _hold_to_one_thread() -> None:
-    """Hold BLAS and OpenMP to one thread, those included that were loaded meanwhile.
-
-    For every cell anew, since OpenMP has a limit for each thread of a worker; and never set free
-    again, since BLAS has one for all of them, and others may be in the middle of a cell.
-    """
-    # Looking for libraries takes a millisecond: only where modules were imported since.
-    modules = len(sys.modules)
-    with suppress(MissingExtraError):
-        if modules not in _LIBRARIES:
-            threadpoolctl = require("threadpoolctl", extra="parallel")
-            found = threadpoolctl.ThreadpoolController()
-            _LIBRARIES.clear()
-            _LIBRARIES[len(sys.modules)] = found
-        next(iter(_LIBRARIES.values())).limit(limits=1)
 
 
 def prepare_worker(parent: int) -> None:

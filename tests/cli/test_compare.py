@@ -147,6 +147,7 @@ def test_whole_recovery_methods(tmp_path):
         (["dictionary-recovery", "--saddles", "2"], "has no --saddles; leave it out"),
         (["dictionary-recovery", "--solvers", "exact"], "--solvers must be one of"),
         (["dictionary-recovery", "--solvers", "msp,msp"], "'msp' comes twice"),
+        (["dictionary-recovery:image=camera:n=5"], "n must be left out where image is given"),
         (["dictionary-recovery", "-p", "k=2"], "must be one of 'condition', 'image', 'n', 'noise'"),
         (["dictionary-recovery", "-p", "starts=2"], "must be one of 'condition', 'image', 'n'"),
     ],

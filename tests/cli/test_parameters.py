@@ -5,6 +5,7 @@ import pytest
 from riemtr.cli.parameters import (
     build_problem,
     format_parameters,
+    parse_axes,
     parse_parameters,
     parse_value,
 )
@@ -58,3 +59,22 @@ def test_formatted_parameters_are_read_back_the_same():
 def test_a_value_of_the_wrong_type_names_the_problem_and_the_setting():
     with pytest.raises(ValueError, match="cannot build 'rayleigh' with n=abc: "):
         build_problem("rayleigh", {"n": "abc"}, seed=0)
+
+
+def test_axes_keep_their_order_and_types():
+    axes = parse_axes(["n=10, 20", "kind=a", "x=1e-2,true"])
+    assert list(axes.items()) == [("n", [10, 20]), ("kind", ["a"]), ("x", [0.01, True])]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["n"], "-g must look like name=a,b,c, for instance n=10,20; got 'n'"),
+        (["=1"], "-g must look like name=a,b,c"),
+        (["n=1,,2"], "a value between any two commas; got 'n=1,,2'"),
+        (["n=1", "n=2"], "-g n is given twice; list all values in one"),
+    ],
+)
+def test_what_is_no_axis_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        parse_axes(settings)

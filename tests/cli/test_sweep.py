@@ -3,9 +3,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from riemtr.cli import INTERRUPTED
 from riemtr.cli.app import app
-from riemtr.cli.recover import INTERRUPTED
-from riemtr.cli.sweep import _translated
 from riemtr.sweep import read
 
 
@@ -156,14 +155,14 @@ def test_several_processes_by_default(here):
     ("arguments", "message"),
     [
         (["phase-transitions"], "must be 'phase-transition', or a function of your own"),
-        (["no_such_module:task"], "there is no 'no_such_module'"),
-        (["users_module:nothing"], "module 'users_module' must have a function 'nothing'"),
-        (["users_module:constant"], "must have a function 'constant'"),
+        (["no_such_module:task"], "of a package that is installed or a file in the work"),
+        (["users_module:nothing"], "'users_module' has no attribute 'nothing'; it must be"),
+        (["users_module:constant"], "must be a function; 'users_module:constant' is of type int"),
         (["users_module:task"], "takes beside rng, task(rng, n, theta=0.5); got nothing"),
         (["users_module:task", "-g", "m=1"], "-g must set what the task takes"),
         (["users_module:task", "-g", "n"], "must look like name=a,b,c, for instance n=10,20"),
         (["users_module:task", "-g", "n=1,"], "a value between any two commas; got 'n=1,'"),
-        (["broken_module:task"], "module 'broken_module' cannot be imported: RuntimeError: oh no"),
+        (["broken_module:task"], "cannot import the task 'broken_module:task': RuntimeError: oh"),
         (["users_module:task", "-g", "n=1", "--workers", "0"], "error: --workers must be an int"),
         (["users_module:task", "-g", "n=1", "-g", "n=2"], "-g n is given twice"),
         (["users_module:task", "-g", "n=1", "--noise", "1"], "--noise is for phase-transition"),
@@ -182,11 +181,6 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(here, arguments, mes
     assert message in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
     assert not (here / "out").exists()
-
-
-def test_errors_are_not_taken_for_options():
-    error = ConnectionError("the Dask scheduler is gone; continue with resume")
-    assert _translated(error) == "the Dask scheduler is gone; continue with --resume"
 
 
 def test_equal_numbers_of_other_types_have_rows_of_their_own(here):

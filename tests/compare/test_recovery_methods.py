@@ -200,6 +200,11 @@ def test_patches_of_an_image_have_no_truth():
     ("arguments", "message"),
     [
         ({"methods": ["riemtr", "nothing"]}, "methods must be one of 'fastica', .*got 'nothing'"),
+        ({"methods": ["mps"]}, r"got 'mps' \(did you mean 'msp'\?\)"),
+        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
+        ({"n": 0}, "n must be"),
+        ({"image": "camera", "n": 6}, "n must be left out where image is given.*got 6: leave out"),
+        ({"image": "camera", "noise": 0.0}, "noise must be left out where image is given"),
         ({"methods": "msp"}, "methods must be a list of at least one name; got 'msp'"),
         ({"methods": []}, "methods must be a list of at least one name"),
         ({"methods": ["msp", "msp"]}, "methods must have names of their own; 'msp' comes twice"),

@@ -1,6 +1,7 @@
 import pytest
 
-from riemtr.compare.table import as_html, as_text, columns, in_seconds, lines, rows
+from riemtr.compare.lines import lines
+from riemtr.compare.table import as_html, as_text, columns, in_seconds, rows
 from tests.compare.made_up import comparison, example, run
 from tests.compare.page_examples import recovery_comparison
 
@@ -17,12 +18,6 @@ def test_lines_by_hand():
         ("fast", "0/1", "1", "0/1", "", "", "", ""),
         ("slow", "1/1", "", "1/1", "400 ms", "40", "300 ms", ""),
     ]
-
-
-def test_time_is_that_of_the_whole_run_and_the_legend_says_so():
-    text = as_text(example())
-    assert "time, calls: medians of whole runs, over certified runs" in text
-    assert "to 1e-06: median time until the gradient norm was that small for good" in text
 
 
 def test_every_other_outcome_has_a_word():
@@ -74,20 +69,6 @@ def test_recovery_shows_the_time_of_all_that_ended_and_what_rounding_would_mend(
     assert "rounding is all that is missing" not in as_text(unknown)
 
 
-def test_no_runs_is_explained():
-    found = comparison(
-        solvers={"b": ""},
-        problems={"easy": {"saddles": 0}},
-        saddles=3,
-        not_applicable=[{"solver": "b", "problem": "easy", "reason": "not made for it"}],
-    )
-    assert found.problems == ["easy"]
-    text = as_text(found)
-    assert "no runs: nothing that was asked for could be run" in text
-    assert "b on easy: not made for it" in text
-    assert "no saddle point was found" in text
-
-
 def test_columns_line_up():
     text = as_text(example()).splitlines()
     assert text[0].split() == [
@@ -111,19 +92,6 @@ def test_a_comparison_shows_its_table():
     found = example()
     assert repr(found) == as_text(found)
     assert found._repr_html_().count("<tr>") == 1 + 2 + 4
-
-
-def test_what_is_missing_is_explained():
-    found = comparison(
-        run("a", 0, 3), saddles=3, problems={"easy": {"saddles": 0}}, interrupted=True
-    )
-    assert "easy: no saddle point was found to start from\n" in as_text(found)
-    few = {"easy": {"saddles": 1, "saddle_search": "too slow"}, "none": {"saddles": 0}}
-    few["none"]["saddle_search"] = "ValueError: no"
-    text = as_text(comparison(run("a", 0, 3), saddles=3, problems=few))
-    assert "easy: 1 of 3 saddle points were found (too slow)" in text
-    assert "none: no saddle point was found to start from (ValueError: no)" in text
-    assert "interrupted: these are the runs that were finished" in as_text(found)
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_at_once(path, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(module, "atomic_file", refuse)
+    monkeypatch.setattr(module, "durable_file", refuse)
     with pytest.raises(StoreError, match=r"cannot create store .*Permission denied"):
         fill(path)
     assert list(path.parent.iterdir()) == []

@@ -48,9 +48,8 @@ def test_to_other_machines_a_loose_file_travels_as_code(tmp_path, monkeypatch):
         pickle.loads(by_name)
 
 
-def test_blas_is_held_to_one_thread(monkeypatch):
+def test_blas_is_held_to_one_thread():
     threadpoolctl = pytest.importorskip("threadpoolctl")
-    monkeypatch.setattr(workers, "_LIBRARIES", {})
     packed, cell = pack(tasks.threads), Cell("t", {}, 0)
     for _ in range(2):  # the second time as if another thread had its own limit
         with threadpoolctl.threadpool_limits(2):

@@ -1,0 +1,50 @@
+"""Objects of a user's own, by import path."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+
+def imported(path: str, what: str) -> Any:
+    """Return the object that a path ``package.module:attribute`` names.
+
+    Whatever goes wrong, in the module itself too, is a ValueError that says what.
+
+    Parameters
+    ----------
+    path : str
+        The attribute may be one of an attribute: ``module:Class.method``.
+    what : str
+        What the object is to be, for errors: "the solver".
+
+    Examples
+    --------
+    >>> imported("math:pi", "the number") > 3
+    True
+    >>> imported("math:tau_and_pi", "the number")
+    Traceback (most recent call last):
+    ...
+    ValueError: cannot import the number 'math:tau_and_pi': AttributeError: module 'math' has no
+    attribute 'tau_and_pi'; it must be 'package.module:attribute'
+    """
+    module, _, attribute = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
+        remedy = "it must be 'package.module:attribute'"
+        if isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]:
+            remedy += ", of a package that is installed or a file in the working folder"
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"cannot import {what} {path!r}: {said}; {remedy}") from error
+    return found
+
+
+def look_here() -> None:
+    """Let modules in the working folder be imported, as those of a script beside them can be."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())

@@ -1,0 +1,84 @@
+import io
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from riemtr.cli.recovery_view import (
+    ProgressBars,
+    explain_effort,
+    explain_proof,
+    explain_sparsity,
+    explain_trust,
+    rows_table,
+    summary_line,
+)
+from riemtr.data import BernoulliGaussian, Conditioned
+from riemtr.recovery import Progress, recover_dictionary
+
+Y = BernoulliGaussian(n=5, p=600, theta=0.2, dictionary=Conditioned(10.0)).draw(0).observations
+
+
+@pytest.fixture(scope="module")
+def found():
+    return recover_dictionary(Y, rng=0)
+
+
+def with_doubts(found, *numbers):
+    atoms = [
+        replace(atom, doubts=("looks [odd]",)) if number in numbers else atom
+        for number, atom in enumerate(found.atoms)
+    ]
+    return replace(found, atoms=type(found.atoms)(atoms))
+
+
+def printed(shown):
+    console = Console(file=io.StringIO(), width=120)
+    console.print(shown)
+    return console.file.getvalue().splitlines()
+
+
+def test_every_row_and_what_is_said_of_it(found):
+    lines = printed(rows_table(with_doubts(found, 2)))
+    assert len(lines) == 1 + 5
+    assert lines[1].split()[-2:] == ["exactly", "sparse"]
+    assert "looks [odd]" in lines[3]
+    assert [line.split()[4] for line in lines[1:]] == ["yes", "yes", "no", "yes", "yes"]
+
+
+def test_of_many_rows_the_doubtful_ones_are_shown(found):
+    many = replace(found, atoms=type(found.atoms)([*found.atoms] * 3))
+    many = with_doubts(many, 13)
+    object.__setattr__(many, "coefficients", np.vstack([found.coefficients] * 3))
+    lines = printed(rows_table(many))
+    assert len(lines) == 1 + 12 + 1 + 1
+    assert lines[-2].split()[0] == "13"
+    assert "2 more, all trusted" in lines[-1]
+
+
+def test_words_for_all_and_for_some(found):
+    assert explain_proof(found).startswith("every row is certified")
+    assert explain_trust(found) == "nothing speaks against any row"
+    assert "do not rely on row 2 of X" in explain_trust(with_doubts(found, 2))
+    assert "do not rely on rows 1, 3 of X" in explain_trust(with_doubts(found, 1, 3))
+    zeros = np.mean(found.coefficients == 0)
+    assert explain_sparsity(found, Y).endswith(f"{zeros:.0%} of its entries are zero")
+    assert "5 solves on the sphere" in explain_effort(found)
+    assert summary_line(with_doubts(found, 0)).startswith(
+        "5 atoms of 5 numbers: 5 rows certified, 4 trusted, "
+    )
+
+
+def test_ctrl_c_ends_the_run_at_the_next_row():
+    bars = ProgressBars(Console(file=io.StringIO()))
+    row = Progress("solve", 1, 5, 0, 0.1)
+    with bars.shown():
+        bars(row)
+        signal.raise_signal(signal.SIGINT)  # is caught
+        with pytest.raises(KeyboardInterrupt):
+            bars(row)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)  # the second one is not
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

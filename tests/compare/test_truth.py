@@ -1,0 +1,26 @@
+import pytest
+
+from riemtr.compare.truth import Nearness, nearness
+from riemtr.problems import Truth
+
+
+def test_nothing_is_said_of_what_is_not_known():
+    assert nearness(Truth(), 3.0, cost=1.0) == Nearness(None, None, None)
+    assert nearness(Truth(distance=lambda x: x / 4), 3.0, cost=1.0) == Nearness(0.75)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "cost", "lowest"),
+    [
+        (0.0, 1e-7, True),
+        (0.0, 1e-5, False),
+        (0.0, -1e-5, True),  # below what is known: rounding, or a mistake in the truth
+        (-1e4, -1e4 + 1e-3, True),  # relative to the cost
+        (-1e4, -1e4 + 1.0, False),
+        (0.0, float("nan"), False),
+    ],
+)
+def test_the_lowest_is_told_from_other_minima(minimum, cost, lowest):
+    found = nearness(Truth(cost=minimum), None, cost)
+    assert found.lowest is lowest
+    assert found.excess == pytest.approx(cost - minimum, nan_ok=True)
