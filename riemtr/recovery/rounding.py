@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from riemtr.data.partitioned import is_dask_array, partition
+from riemtr.data.matrices import largest_entry
+from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
@@ -66,15 +67,15 @@ class Rounding:
         return self.duality_gap <= CERTIFIED_GAP
 
 
-def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-point") -> Rounding:
+def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") -> Rounding:
     """Solve min_q \\|q'Y\\|_1 s.t. <r, q> = 1 (the paper's eqn:LP_rounding).
 
     Parameters
     ----------
-    Y : ndarray or Dask array, shape (n, p)
-        The (whitened) data, columns are samples; a Dask array stays where it is, and the dual is
-        left out. An array is read where it lies, never copied whole by
-        ``"interior-point"`` unless it is small and of another type than float64.
+    Y : array_like or Dask array, shape (n, p)
+        The (whitened) data, columns are samples: anything :func:`riemtr.data.check_data` accepts.
+        A Dask array stays where it is, and the dual is left out. An array of float64, or a large
+        one of float32, is read where it lies, never copied whole by ``"interior-point"``.
     r : ndarray, shape (n,)
         The direction to round, of any length but zero: a solver's ``result.point``. The nearer to
         the optimum, the faster.
@@ -91,9 +92,12 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
     """
     if method not in _METHODS:
         raise unknown_name("method", method, _METHODS)
-    if is_dask_array(Y):
-        return _round_against_dask(Y, r, method)
-    return Rounder(Y).round(r, method)
+    if method != "interior-point" and is_dask_array(Y):
+        raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
+    data = as_data(Y)
+    if isinstance(data, Partitioned):
+        return _round_against_partitioned(data, r)
+    return Rounder(data).round(r, method)
 
 
 class Rounder:
@@ -101,12 +105,12 @@ class Rounder:
 
     Parameters
     ----------
-    Y : ndarray, shape (n, p)
-        As for :func:`round_direction`; it must not change meanwhile.
+    data : ndarray, shape (n, p)
+        Y, checked; it must not change meanwhile.
     """
 
-    def __init__(self, Y: np.ndarray):
-        data, largest = _checked_data(Y)
+    def __init__(self, data: np.ndarray):
+        largest = largest_entry(data)
         if data.size <= _SMALL_ENTRIES:
             data = data.astype(np.float64, copy=False)
         scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
@@ -182,12 +186,10 @@ def spread_error(
     return float(np.max(np.abs(d))), float(offset @ d), outside
 
 
-def _round_against_dask(Y: Any, r: np.ndarray, method: str) -> Rounding:
+def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> Rounding:
     from riemtr.recovery.partitioned_deflation import PartitionedDeflation  # built on this module
 
-    if method != "interior-point":
-        raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
-    deflation = PartitionedDeflation(partition(Y))
+    deflation = PartitionedDeflation(data)
     unit, length = _checked_direction(r, deflation.data.rows)
     found = deflation.round(unit)
     return replace(found, solution=found.solution / length, objective=found.objective / length)
@@ -213,28 +215,6 @@ _METHODS: dict[str, Callable[[Columns, np.ndarray], Folded]] = {
     "interior-point": minimize_folded,
     "highs": _highs,
 }
-
-
-def _checked_data(Y: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return Y as a real 2-D array and its largest absolute entry."""
-    if hasattr(Y, "toarray"):
-        raise ValueError(
-            f"Y must be a dense array; got {type(Y).__name__}: pass Y.toarray() instead"
-        )
-    data = np.asarray(Y)
-    if data.dtype.kind not in "fiub":
-        raise ValueError(f"Y must be real; got dtype {data.dtype}: convert it to float64")
-    if data.ndim != 2 or 0 in data.shape:
-        raise ValueError(
-            f"Y must be n x p, n and p at least 1, samples as columns; got shape {data.shape}: "
-            "reshape or transpose it"
-        )
-    largest = max(float(data.max()), -float(data.min()))
-    if not np.isfinite(largest):
-        raise ValueError(
-            f"Y must be finite; got {largest} among its entries: drop or impute those columns"
-        )
-    return data, largest
 
 
 def _checked_direction(r: np.ndarray, n: int) -> tuple[np.ndarray, float]:

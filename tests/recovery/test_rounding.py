@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riemtr.recovery import l1_folding, l1_vertex, rounding
+from riemtr.recovery import l1_folding, l1_vertex, recover_dictionary, rounding
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import _vanishing_share
 from riemtr.recovery.l1_interior_point import minimize_l1
@@ -340,11 +343,6 @@ def test_regression_is_the_median_in_one_dimension() -> None:
     ("change", "message"),
     [
         ({"method": "simplex"}, "method must be one of 'highs', 'interior-point'; got 'simplex'"),
-        ({"Y": np.ones(4)}, r"Y must be n x p.*got shape \(4,\)"),
-        ({"Y": np.ones((0, 4))}, r"Y must be n x p.*got shape \(0, 4\)"),
-        ({"Y": np.full((3, 4), np.nan)}, "Y must be finite; got nan.*drop or impute"),
-        ({"Y": np.array([[1, np.inf], [0, 1], [1, 1]])}, "Y must be finite; got inf"),
-        ({"Y": np.ones((3, 4)) * 1j}, "Y must be real; got dtype complex128"),
         ({"r": np.zeros(3)}, "r must be finite and not zero.*result.point"),
         ({"r": np.array([1, np.nan, 0])}, "r must be finite and not zero; got largest entry nan"),
         ({"r": np.ones(4)}, r"r must have one entry per row of Y, shape \(3,\); got shape \(4,\)"),
@@ -358,10 +356,38 @@ def test_bad_input_is_named_with_its_remedy(change: dict, message: str) -> None:
         round_direction(arguments.pop("Y"), arguments.pop("r"), **arguments)
 
 
-def test_sparse_matrices_are_refused_with_a_remedy() -> None:
-    sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(ValueError, match=r"Y must be a dense array; got .*toarray"):
-        round_direction(sparse.eye(3).tocsr(), np.ones(3))
+@pytest.mark.parametrize(
+    "Y",
+    [
+        np.ones(4),
+        np.ones((0, 4)),
+        np.ones((3, 4, 2)),
+        np.full((3, 4), np.nan),
+        np.array([[1, np.inf], [0, 1], [1, 1]]),
+        np.ones((3, 4)) * 1j,
+        [["a", "b"], ["c", "d"]],
+        [[1.0, 2.0], [3.0]],
+        np.ma.masked_less(np.arange(6.0).reshape(2, 3), 1.0),
+        da.zeros((3, 4), dtype=complex),
+    ],
+    ids=lambda Y: type(Y).__name__,
+)
+def test_data_are_refused_with_the_words_of_recover_dictionary(Y: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="Y must") as theirs:
+        recover_dictionary(Y)
+    with pytest.raises(type(theirs.value)) as ours:
+        round_direction(Y, np.ones(3))
+    assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize(
+    "convert", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, np.ndarray.tolist]
+)
+def test_sparse_matrices_and_lists_serve_as_arrays_do(convert: Any) -> None:
+    Y, r, _ = sparse_rows(5, 300, 0.05)
+    expected, found = round_direction(Y, r), round_direction(convert(Y), r)
+    np.testing.assert_allclose(found.solution, expected.solution, atol=1e-13)
+    assert_optimal(found, Y, r)
 
 
 @pytest.mark.parametrize("theta", [0.1, 0.2, 0.3])
