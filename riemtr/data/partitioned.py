@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.data.alignment import aligned, empty_aligned
+from riemtr.data.blocks import gram
 from riemtr.data.matrices import (
     as_real_array,
     check_data,
@@ -311,9 +312,4 @@ def mine(indices: np.ndarray, first: int, width: int) -> np.ndarray:
 
 
 def _gram(block: np.ndarray, first: int) -> tuple[np.ndarray]:
-    total = np.zeros((block.shape[0], block.shape[0]))
-    width = max(2**20 // max(block.shape[0], 1), 1)
-    for begin in range(0, block.shape[1], width):
-        part = block[:, begin : begin + width].astype(np.float64, copy=False)
-        total += part @ part.T
-    return (total,)
+    return (gram(block),)

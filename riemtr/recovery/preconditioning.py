@@ -19,20 +19,17 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from riemtr.data.alignment import empty_aligned
+from riemtr.data.blocks import gram, product_blocks
 from riemtr.data.checks import real
 from riemtr.data.matrices import largest_entry
 from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
 from riemtr.recovery.reconstruction import column_signs
-
-BLOCK_ENTRIES = 2**20
-"""Entries of Y handled at once: 8 MB, enough for full speed of the matrix products."""
 
 WELL_CONDITIONED = 1e-2
 """Ratio of the eigenvalues of a Gram matrix above which one pass is accurate to rounding."""
@@ -257,31 +254,15 @@ def _power_of_two(Y: Matrix) -> float:
     return 1.0 if abs(exponent) < 400 else math.ldexp(1.0, min(-exponent, 1000))
 
 
-def _blocks(Z: np.ndarray, unit: float) -> Iterator[tuple[slice, np.ndarray]]:
-    """Iterate over blocks of columns of ``unit * Z`` in float64, without a copy if possible."""
-    n, p = Z.shape
-    width = max(256, BLOCK_ENTRIES // n)
-    ready = Z.dtype == np.float64 and Z.itemsize in Z.strides and min(Z.strides) > 0
-    for start in range(0, p, width):
-        columns = slice(start, start + width)
-        block = Z[:, columns]
-        if not ready:  # BLAS reads neither float32 in double precision nor arbitrary strides
-            block = np.ascontiguousarray(block, dtype=np.float64)
-        yield columns, block if unit == 1 else block * unit
-
-
 def _gram(Z: Matrix, unit: float) -> np.ndarray:
     """Return ``unit^2 Z Z'``, summed in float64."""
     if isinstance(Z, Partitioned):
         return Z.total(_gram_of_block, unit)[0]
-    total = np.zeros((Z.shape[0], Z.shape[0]))
-    for _, block in _blocks(Z, unit):
-        total += block @ block.T
-    return total
+    return gram(Z, unit)
 
 
 def _gram_of_block(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
-    return (_gram(block, unit),)
+    return (gram(block, unit),)
 
 
 def _apply(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
@@ -296,7 +277,7 @@ def _apply(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
         out = empty_aligned((r, Y.shape[1]), Y.dtype)
     else:
         out, unit = Z[:r], 1.0
-    for columns, block in _blocks(Z, unit):
+    for columns, block in product_blocks(Z, unit):
         out[:, columns] = map_ @ block
     return out
 

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import riemtr.recovery.preconditioning as preconditioning
-from riemtr.data import BernoulliGaussian, Conditioned, Orthogonal, load_image, patches
+from riemtr.data import (
+    BernoulliGaussian,
+    Conditioned,
+    Orthogonal,
+    blocks,
+    load_image,
+    patches,
+)
 from riemtr.recovery.preconditioning import precondition
 
 
@@ -218,7 +225,8 @@ VARIANTS = {
 @pytest.mark.parametrize("entries", [64, 2**20])
 def test_every_kind_of_array_gives_the_same(variant, entries, tmp_path, monkeypatch):
     expected = precondition(Y0).data
-    monkeypatch.setattr(preconditioning, "BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(blocks, "_FULL_SPEED", entries)
+    monkeypatch.setattr(blocks, "_NARROWEST", 16)
     white = precondition(VARIANTS[variant](tmp_path))
     assert white.data.dtype == np.float64
     assert type(white.data) is np.ndarray
@@ -355,7 +363,7 @@ def test_bad_theta(theta):
 @pytest.mark.parametrize("condition_number", [1.0, 1e8])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_is_that_of_the_result(condition_number, order, monkeypatch):
-    monkeypatch.setattr(preconditioning, "BLOCK_ENTRIES", 2**14)
+    monkeypatch.setattr(blocks, "_FULL_SPEED", 2**14)
     Y = np.asarray(conditioned_data(40, 50_000, condition_number), order=order)
     tracemalloc.start()
     try:

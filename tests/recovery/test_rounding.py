@@ -258,7 +258,7 @@ def test_any_layout_gives_the_same_answer() -> None:
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     Y, r, truth = sparse_rows(8, 1200, 0.05)
-    monkeypatch.setattr("riemtr.recovery.l1_columns._BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("riemtr.data.blocks._IN_CACHE", 100)
     found = round_direction(Y, r)
     assert_optimal(found, Y, r)
     assert abs(found.direction @ truth) == pytest.approx(1.0, abs=1e-14)
