@@ -135,6 +135,24 @@ def precondition(
     return replace(white, data=white.data.to_dask()) if is_dask_array(Y) else white
 
 
+def numerical_rank(Y: Any) -> int:
+    """Return how many directions ``precondition(Y, rank="auto")`` keeps, without whitening Y.
+
+    Data of a condition number up to 10 are read once and not copied.
+
+    Parameters
+    ----------
+    Y : array_like or Dask array, shape (n, p)
+        As for :func:`precondition`; not zero everywhere.
+
+    Examples
+    --------
+    >>> numerical_rank([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
+    2
+    """
+    return _decompose(as_data(Y)).values.size
+
+
 def _check_rank(rank: int | str | None) -> int | str | None:
     if rank is None or (isinstance(rank, str) and rank == "auto"):
         return rank

@@ -1,5 +1,6 @@
 import tracemalloc
 
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.linalg
@@ -16,7 +17,7 @@ from riemtr.data import (
     load_image,
     patches,
 )
-from riemtr.recovery.preconditioning import precondition
+from riemtr.recovery.preconditioning import numerical_rank, precondition
 
 
 def conditioned_data(n, p, condition_number, seed=0):
@@ -129,7 +130,7 @@ def test_auto_rank_finds_the_row_space(n, p, exponent, seed, data):
     values = np.geomspace(1, 10.0**-exponent, r)
     Y, left = low_rank(n, p, values, seed)
     white = precondition(Y, rank="auto")
-    assert white.rank == r
+    assert white.rank == numerical_rank(Y) == r
     assert deviation(white) < 1e-12
     assert np.abs(white.inverse @ white.data - Y).max() < 1e-13
     np.testing.assert_allclose(white.singular_values, values, rtol=1e-13 * 10.0**exponent)
@@ -322,13 +323,23 @@ def test_same_input_same_result_bit_for_bit():
     assert one.data.tobytes() == two.data.tobytes()
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("smallest", [1e-4, 1e-7, 1e-12, 1e-14])
+def test_the_numerical_rank_is_that_of_whitening_in_any_precision_and_in_parts(smallest, dtype):
+    Y = low_rank(20, 400, [*np.geomspace(1, 1e-3, 19), smallest])[0].astype(dtype)
+    expected = precondition(Y, rank="auto").rank
+    assert numerical_rank(Y) == numerical_rank(da.from_array(Y, chunks=(20, 150))) == expected
+    assert expected == (20 if smallest > (1e-13 if dtype is np.float64 else 1e-5) else 19)
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("Y", [np.ones(5), [[1.0, np.nan]], [["a"]], Y0 * 1j])
 def test_data_are_checked(Y):
-    with pytest.raises((ValueError, TypeError), match="Y must"):
-        precondition(Y)
+    for function in (precondition, numerical_rank):
+        with pytest.raises((ValueError, TypeError), match="Y must"):
+            function(Y)
 
 
 def test_zero_data_are_refused():
@@ -372,3 +383,15 @@ def test_memory_is_that_of_the_result(condition_number, order, monkeypatch):
     finally:
         tracemalloc.stop()
     assert peak < 1.05 * Y.nbytes
+
+
+def test_the_rank_of_well_conditioned_data_takes_no_copy(monkeypatch):
+    monkeypatch.setattr(blocks, "_FULL_SPEED", 2**14)
+    Y = conditioned_data(40, 50_000, 2.0)
+    tracemalloc.start()
+    try:
+        assert numerical_rank(Y) == 40
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.05 * Y.nbytes
