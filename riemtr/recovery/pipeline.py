@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.partitioned import Partitioned, as_data
+from riemtr.data.dask_arrays import as_data
+from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
 from riemtr.recovery.helpers import Helpers
 from riemtr.recovery.passes import Run, atom_of
-from riemtr.recovery.preconditioning import Matrix, Preconditioned
+from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
 from riemtr.recovery.rows import RowSolver

@@ -27,8 +27,9 @@ import numpy as np
 from riemtr.data.alignment import empty_aligned
 from riemtr.data.blocks import gram, product_blocks
 from riemtr.data.checks import real
+from riemtr.data.dask_arrays import as_data, is_dask_array
 from riemtr.data.matrices import largest_entry
-from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
+from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.reconstruction import column_signs
 
 WELL_CONDITIONED = 1e-2
@@ -36,10 +37,6 @@ WELL_CONDITIONED = 1e-2
 
 MOST_PASSES = 6
 """Three whiten anything that is not rank-deficient; the bound only guards the loop."""
-
-
-Matrix = np.ndarray | Partitioned
-"""In memory, or partitioned: what is done to it are Gram matrices and maps of its columns."""
 
 
 @dataclass(frozen=True, eq=False)

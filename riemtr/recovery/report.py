@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.partitioned import is_dask_array
+from riemtr.data.dask_arrays import is_dask_array
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
 

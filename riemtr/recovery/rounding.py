@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
+from riemtr.data.dask_arrays import as_data, is_dask_array
 from riemtr.data.matrices import largest_entry
-from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
+from riemtr.data.partitioned import Partitioned
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
