@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.alignment import aligned, empty_aligned
+from riemtr.data.aligned_arrays import aligned, empty_aligned
 from riemtr.data.matrices import (
     as_real_array,
     check_data,

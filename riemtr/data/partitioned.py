@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.alignment import aligned
+from riemtr.data.aligned_arrays import aligned
 from riemtr.data.blocks import gram
 from riemtr.errors import require
 
@@ -69,7 +69,7 @@ class Partitioned:
         function : callable
             Defined at the top of a module, so that it can travel; ``first`` is the number of the
             block's first column. It returns a tuple of arrays and numbers. All arrays that it is
-            given, and that are returned here, are :func:`riemtr.data.alignment.aligned`.
+            given, and that are returned here, are :func:`riemtr.data.aligned_arrays.aligned`.
         merge : callable, optional
             ``merge(results)`` in place of the sum. The order of the results is that of the columns
             and the tree depends on nothing but their number: the same blocks give the same bits,
@@ -95,7 +95,7 @@ class Partitioned:
         """Return the matrix whose blocks are ``function(block, *arguments)``; nothing is computed.
 
         The function keeps the number of columns and the type. Its results are best
-        :func:`riemtr.data.alignment.empty_aligned`, or every visit to them begins with a copy.
+        :func:`riemtr.data.aligned_arrays.empty_aligned`, or every visit to them begins with a copy.
         """
         delayed = require("dask.delayed", extra="dask").delayed
         visit = delayed(_Visit(function), pure=False, traverse=False)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.alignment import empty_aligned
+from riemtr.data.aligned_arrays import empty_aligned
 from riemtr.data.blocks import gram, product_blocks
 from riemtr.data.checks import real
 from riemtr.data.dask_arrays import as_data, is_dask_array
