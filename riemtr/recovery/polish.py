@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from riemtr.recovery.report import Atom
 from riemtr.recovery.rounding import Rounding
-from riemtr.recovery.rows import Row
 
 _INDEPENDENT = 0.1  # least part of a direction outside the span of better rows
 _ROUNDS = 5  # of rounding a rounded direction again
@@ -35,7 +35,7 @@ class Sorting:
     model_holds: bool
 
 
-def sort_rows(rows: Sequence[Row]) -> Sorting:
+def sort_rows(rows: Sequence[Atom]) -> Sorting:
     """Tell good rows from bad ones, the better first where two exclude each other."""
     holds = sum(row.exact for row in rows) >= _MODEL_HOLDS * len(rows)
     ranking = sorted(
@@ -43,7 +43,7 @@ def sort_rows(rows: Sequence[Row]) -> Sorting:
         key=lambda i: (
             not rows[i].exact,
             not rows[i].certified,
-            not rows[i].solve.converged,
+            not rows[i].result.converged,
             rows[i].attempt,
             i,
         ),
@@ -92,7 +92,7 @@ def round_again(
     return rounding
 
 
-def replace_dependent(rows: Sequence[Row], sorting: Sorting) -> list[np.ndarray]:
+def replace_dependent(rows: Sequence[Atom], sorting: Sorting) -> list[np.ndarray]:
     """Return the directions, dependent ones replaced by a basis of the others' complement."""
     directions = [row.direction for row in rows]
     if sorting.dependent:
@@ -103,7 +103,7 @@ def replace_dependent(rows: Sequence[Row], sorting: Sorting) -> list[np.ndarray]
     return directions
 
 
-def doubts(row: Row, rows: Sequence[Row], index: int, sorting: Sorting) -> tuple[str, ...]:
+def doubts(row: Atom, rows: Sequence[Atom], index: int, sorting: Sorting) -> tuple[str, ...]:
     """Return the reasons not to trust a row, most serious first."""
     found = []
     if index in sorting.dependent:
@@ -118,6 +118,6 @@ def doubts(row: Row, rows: Sequence[Row], index: int, sorting: Sorting) -> tuple
         found.append("not exactly sparse, though most rows are: it may mix several")
     if row.rounding is not None and not row.rounding.certified:
         found.append(f"rounding not certified (duality gap {row.rounding.duality_gap:.1e})")
-    if not row.solve.converged and not row.exact:
-        found.append(f"the solver did not converge ({row.solve.status})")
+    if not row.result.converged and not row.exact:
+        found.append(f"the solver did not converge ({row.result.status})")
     return tuple(found)

@@ -63,38 +63,6 @@ class Solve:
     status: str
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
-    """A row as found so far: the solver's outcome, and the rounding's, if there was one.
-
-    Attributes
-    ----------
-    solve : Solve
-    rounding : Rounding or None
-        Without its dual, which would take p numbers per row.
-    direction : ndarray, shape (r,)
-        The unit vector q for which q'Y is the row, Y being the (whitened) data.
-    zeros : int
-        Entries of the row that vanish to rounding where the sample does not.
-    exact : bool
-        Whether they show that the row is sparse by itself: see :class:`Inspector`.
-    attempt : int
-        0 for the first pass, above for rows that were solved for again.
-    """
-
-    solve: Solve
-    rounding: Rounding | None
-    direction: np.ndarray
-    zeros: int
-    exact: bool
-    attempt: int
-
-    @property
-    def certified(self) -> bool:
-        """Whether the rounding is proved optimal."""
-        return self.rounding is not None and self.rounding.certified
-
-
 def default_solver(scale: float, mu: float) -> RowSolver:
     """Return the solver used unless another is given; scale is the size of the data's entries."""
     tolerance = _TOLERANCE * scale

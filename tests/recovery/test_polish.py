@@ -6,15 +6,16 @@ import pytest
 from riemtr.data import BernoulliGaussian, Conditioned, Orthogonal
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
+from riemtr.recovery.report import Atom
 from riemtr.recovery.rounding import Rounding, round_direction
-from riemtr.recovery.rows import Inspector, Row, Solve
+from riemtr.recovery.rows import Inspector, Solve
 
 
 def row(direction, zeros=0, gap=0.0, converged=True):
     q = np.asarray(direction, dtype=float)
     q = q / np.linalg.norm(q)
     solve = Solve(q, len(q), 0.0, 0.0, 1, 0.0, converged, "as told")
-    return Row(solve, Rounding(q, q, 1.0, gap, np.empty(0), 1, "test"), q, zeros, zeros > 0, 0)
+    return Atom(solve, Rounding(q, q, 1.0, gap, np.empty(0), 1, "test"), q, zeros, zeros > 0, 0)
 
 
 def test_independent_rows_are_good_without_exactness():
