@@ -19,15 +19,16 @@ import numpy as np
 from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
-from riemtr.recovery.helpers import Helpers, Task
+from riemtr.recovery.helper_threads import Helpers, Task
+from riemtr.recovery.judging import doubts, replace_dependent, sort_rows
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
-from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
+from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.reconstruction import normal_form
 from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
-    Data,
+    DeflatedData,
     Inspector,
     RowSolver,
     Solve,
@@ -86,7 +87,7 @@ class Run:
         self.watch = watch
         self.helpers = helpers
         self.begin = begin
-        self.deflation: Data = (
+        self.deflation: DeflatedData = (
             PartitionedDeflation(white.data)
             if isinstance(white.data, Partitioned)
             else Deflation(white.data, owned)

@@ -15,7 +15,7 @@ import numpy as np
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
-from riemtr.recovery.helpers import Helpers
+from riemtr.recovery.helper_threads import Helpers
 from riemtr.recovery.passes import Run
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten

@@ -26,7 +26,7 @@ _TOLERANCE = 1e-2
 _CURVATURE_TOLERANCE = 1e-3
 
 
-Data = Deflation | PartitionedDeflation
+DeflatedData = Deflation | PartitionedDeflation
 """All the data and the directions set aside: in memory, or partitioned."""
 
 
@@ -103,14 +103,14 @@ def solve_deflated(
     }
 
 
-def lifted(record: Record, deflation: Data) -> Solve:
+def lifted(record: Record, deflation: DeflatedData) -> Solve:
     """Return the outcome of a solve on the complement in the coordinates of all the data."""
     rest = {name: value for name, value in record.items() if name != "point"}
     point = record["point"]
     return Solve(direction=deflation.lift(point), dimension=len(point), **rest)
 
 
-def round_against(deflation: Data, direction: np.ndarray) -> Record:
+def round_against(deflation: DeflatedData, direction: np.ndarray) -> Record:
     """Round a direction against all the data; as a record, in the original coordinates."""
     return asdict(deflation.round(direction))
 
@@ -134,7 +134,7 @@ class Inspector:
         The data, in whatever coordinates.
     """
 
-    def __init__(self, deflation: Data):
+    def __init__(self, deflation: DeflatedData):
         self.deflation = deflation
         self.gram = deflation.gram()
         values, vectors = np.linalg.eigh(self.gram)

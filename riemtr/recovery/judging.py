@@ -1,4 +1,4 @@
-"""Which rows are good, and what can be done about the others.
+"""Which rows are good, and the reasons not to trust the others.
 
 Rounding sees all of the data, so it repairs what deflation loses as long as the direction it gets
 is near a target. Three things betray a row where it was not: it depends on rows already found, its
@@ -8,17 +8,14 @@ thousands, show that the data do follow the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from riemtr.recovery.report import Atom
-from riemtr.recovery.rounding import Rounding
 
 _INDEPENDENT = 0.1  # least part of a direction outside the span of better rows
-_ROUNDS = 5  # of rounding a rounded direction again
-_UNMOVED = 1e-9  # distance between two roundings that are the same
 _MODEL_HOLDS = 0.5  # share of exact rows from which the others are taken to be mistakes
 
 
@@ -62,34 +59,6 @@ def sort_rows(rows: Sequence[Atom]) -> Sorting:
     bad = [i for i, row in enumerate(rows) if i in dependent or (holds and not row.exact)]
     good = [i for i in range(len(rows)) if i not in bad]
     return Sorting(tuple(good), tuple(bad), tuple(dependent), holds)
-
-
-def round_again(
-    rounding: Rounding,
-    again: Callable[[int, np.ndarray], Rounding],
-    exact: Callable[[np.ndarray], bool],
-) -> Rounding:
-    """Round a rounded direction until it is exact or no longer moves.
-
-    With \\|r\\| = 1 and <r, q> = 1, \\|q\\| is at least 1, so \\|q'Y\\|_1 / \\|q\\| falls in every
-    round: this is descent for the l1 norm itself over the sphere.
-
-    Parameters
-    ----------
-    rounding : Rounding
-        The first one.
-    again : callable
-        ``again(number, direction)`` rounds a direction.
-    exact : callable
-        Whether a direction gives an exactly sparse row.
-    """
-    for number in range(_ROUNDS):
-        new = again(number, rounding.direction)
-        moved = float(np.linalg.norm(new.direction - rounding.direction))
-        rounding = new
-        if moved <= _UNMOVED or exact(rounding.direction):
-            break
-    return rounding
 
 
 def replace_dependent(rows: Sequence[Atom], sorting: Sorting) -> list[np.ndarray]:
