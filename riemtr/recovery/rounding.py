@@ -24,6 +24,7 @@ from riemtr.data.partitioned import Partitioned
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
+from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression
 from riemtr.recovery.l1_program import balanced_program, unit_vector
 
@@ -135,7 +136,10 @@ class Rounder:
         if objective <= program.negligible(x, columns.count):
             gap = 0.0  # zero to rounding, and nothing is below zero
         else:
-            gap = _relative_gap(solved, columns, offset, objective)
+            value, error = float(offset @ dual), columns.combine(dual)
+            noise = float(columns.noise * np.sqrt(columns.count))
+            few, all_ = (solved.kept, solved.kept_offset), (columns, offset)
+            gap = relative_gap(objective, value, error, noise, few, all_)
         return Rounding(
             direction=unit_vector(q)[0],
             solution=q / program.stretch / length,
@@ -145,46 +149,6 @@ class Rounder:
             iterations=solved.solution.iterations,
             method=method,
         )
-
-
-def _relative_gap(solved: Folded, columns: Columns, offset: np.ndarray, objective: float) -> float:
-    """Return (objective - proven bound) / objective.
-
-    For every feasible q' = r + N x', |q'Y|_1 >= <t, Y'q'> = <b, t> + <e, x'>, with e = N'Y t the
-    rounding error of the dual. With e = C d on the kept columns C = N'Y_K, at an optimal x'
-    <e, x'> = <d, Y_K'q' - b_K> >= -|d|_inf objective - <d, b_K>.
-    """
-    dual = solved.solution.dual
-    error = columns.combine(dual)
-    size = float(np.linalg.norm(error))
-    spread, shift, outside = spread_error(solved.kept, solved.kept_offset, error)
-    if outside > 0.01 * size and solved.kept is not columns:
-        spread, shift, outside = spread_error(columns, offset, error)
-    if outside > max(0.01 * size, columns.noise * np.sqrt(columns.count)):
-        return 1.0  # this dual proves nothing but that no objective is below zero
-    return proven_gap(objective, float(offset @ dual), spread, shift)
-
-
-def proven_gap(objective: float, value: float, spread: float, shift: float) -> float:
-    """Return the relative gap to the bound that a dual of that value proves, its error spread."""
-    bound = value - shift - spread * objective
-    return min(max(objective - bound, 0.0) / objective, 1.0)
-
-
-def spread_error(
-    columns: Columns, offset: np.ndarray, error: np.ndarray
-) -> tuple[float, float, float]:
-    """Return |d|_inf, <d, b> and |C d - error| for the shortest d that makes the last least."""
-    if not np.any(error):  # as where there are no rows
-        return 0.0, 0.0, 0.0
-    better, change = columns.well_conditioned()
-    if change is None:
-        weights = np.linalg.solve(better.total, error)
-    else:
-        weights = change.T @ error
-    d = better.dot(weights)
-    outside = float(np.linalg.norm(columns.combine(d) - error))
-    return float(np.max(np.abs(d))), float(offset @ d), outside
 
 
 def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> Rounding:
