@@ -2,28 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_gap import relative_gap
-
-
-def highs(C, b):
-    """The optimum of min |b + C'x|_1 and its dual, by HiGHS."""
-    answer = linprog(-b, A_eq=C, b_eq=np.zeros(len(C)), bounds=(-1.0, 1.0), method="highs")
-    return -answer.fun, answer.x
-
-
-def problem(seed, k=4, m=60):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((k, m)), rng.standard_normal(m), rng
+from tests.recovery.l1_problems import regression
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("damage", [0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0])
 def test_the_bound_holds_for_any_dual_in_the_box(seed, damage):
-    C, b, rng = problem(seed)
-    optimum, t = highs(C, b)
+    C, b, optimum, t = regression(4, 60, seed)
+    rng = np.random.default_rng(seed)
     t = np.clip(t + damage * rng.standard_normal(len(b)), -1.0, 1.0)
     objective = 1.3 * optimum
     gap = relative_gap(objective, b @ t, C @ t, 1e-12, (Columns(C), b))
@@ -34,14 +23,12 @@ def test_the_bound_holds_for_any_dual_in_the_box(seed, damage):
 
 
 def test_of_an_optimal_pair_it_is_rounding():
-    C, b, _ = problem(0)
-    optimum, t = highs(C, b)
+    C, b, optimum, t = regression(4, 60, 0)
     assert relative_gap(optimum, b @ t, C @ t, 1e-12, (Columns(C), b)) < 1e-12
 
 
 def test_an_error_that_few_columns_do_not_span_is_spread_over_more_or_proves_nothing():
-    C, b, _ = problem(1)
-    optimum, t = highs(C, b)
+    C, b, optimum, t = regression(4, 60, 1)
     t = t + 1e-9 * C[0]
     few, everything = (Columns(C[:, :2]), b[:2]), (Columns(C), b)
     arguments = (optimum, b @ t, C @ t, 1e-15)
@@ -50,9 +37,7 @@ def test_an_error_that_few_columns_do_not_span_is_spread_over_more_or_proves_not
 
 
 def test_what_is_left_over_below_the_noise_is_rounding():
-    C, b, _ = problem(2)
-    C[3] = C[0] + C[1]
-    optimum, t = highs(C, b)
-    error = C @ t + np.array([0.0, 0.0, 0.0, 1e-12])  # outside of the range of C
+    C, b, optimum, t = regression(4, 60, 2, kind="rank-deficient")
+    error = C @ t + 1e-12 * np.linalg.svd(C)[0][:, -1]  # outside of the range of C
     assert relative_gap(optimum, b @ t, error, 1e-11, (Columns(C, noise=1e-11), b)) < 1e-9
     assert relative_gap(optimum, b @ t, error, 1e-14, (Columns(C, noise=1e-11), b)) == 1.0

@@ -1,4 +1,4 @@
-"""The whole pipeline against ground truth, its options, its report, and kill -9 with resume."""
+"""The whole pipeline against ground truth, its options, and kill -9 with resume."""
 
 import os
 import signal
@@ -319,29 +319,6 @@ def test_seeds_jobs_and_the_stored_seed_give_the_same_bits(monkeypatch, small):
     assert same(*generators)
 
 
-# --- what people see -----------------------------------------------------------------------------
-
-
-def test_report_and_progress(capsys):
-    Y = draw(n=15, p=1500).observations
-    seen = []
-    found = recover_dictionary(Y, rng=0, progress=seen.append)
-    assert [s.stage for s in seen[:15]] == ["solve"] * 15
-    assert (seen[29].stage, seen[29].done, seen[29].total) == ("round", 15, 15)
-    text, page = repr(found), found._repr_html_()
-    for part in ("15 x 15, from 1500 samples", "15 of 15", "exactly sparse, certified", "3 more"):
-        assert part in text
-        assert part in page
-    assert found.objective == pytest.approx(np.abs(found.coefficients).sum())
-    assert "certified" in repr(found.atoms[0])
-    assert capsys.readouterr() == ("", "")
-    recover_dictionary(Y[:3, :50], rng=0, progress=True)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "solve" in err
-    assert "3/3" in err
-
-
 # --- checkpoints ---------------------------------------------------------------------------------
 
 
@@ -460,14 +437,6 @@ def test_killed_at_random_moments_it_ends_bit_for_bit_where_it_would_have(tmp_pa
         np.testing.assert_array_equal(found["X"], expected.coefficients)
         np.testing.assert_array_equal(found["Q"], expected.directions)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["Y.npy", "found.npz", "run.npz"]
-
-
-def test_a_dictionary_without_exact_rows_is_not_praised():
-    noise = np.random.default_rng(0).standard_normal((4, 400))
-    found = recover_dictionary(noise, rng=0)
-    assert found.certified
-    assert "as far as one row can tell: none is exactly sparse" in repr(found)
-    assert "none is exactly sparse" not in repr(recover_dictionary(draw(n=4).observations, rng=0))
 
 
 def test_interrupted_with_a_checkpoint_it_says_how_to_go_on(tmp_path):
