@@ -215,64 +215,6 @@ def test_any_solver_can_be_put_in():
     assert found.trusted
 
 
-def test_a_solver_that_does_nothing_is_repaired_or_doubted():
-    """Random directions instead of minimizers: rounding and polishing still find the rows."""
-
-    class Lazy:
-        def solve(self, problem, start, *, rng):
-            result = riemtr.PracticalTRM(max_iterations=0).solve(problem, start)
-            assert not result.converged
-            return result
-
-    sample = draw(n=8, p=1200, theta=0.1)
-    found = recover_dictionary(sample.observations, rng=0, solver=Lazy())
-    if found.trusted:
-        assert max(errors(found, sample)) < 1e-11
-    else:
-        assert "did not converge" in repr(found) or "mix" in repr(found)
-    np.testing.assert_allclose(
-        found.dictionary @ found.coefficients, sample.observations, atol=1e-9
-    )
-
-
-def test_a_solver_that_repeats_itself_yields_no_repeated_row():
-    """Every start leads to the same place in the first pass; the rows are solved for again."""
-    sample = draw(n=6, p=900)
-    white = precondition(sample.observations)
-    target = np.linalg.inv(white.matrix @ sample.dictionary)[2]
-    calls = []
-
-    def same_rounding(deflation, direction):
-        calls.append(1)
-        if len(calls) <= 3:
-            direction = target
-        return original(deflation, direction)
-
-    original, passes.round_against = passes.round_against, same_rounding
-    try:
-        found = recover_dictionary(sample.observations, rng=0)
-    finally:
-        passes.round_against = original
-    assert max(errors(found, sample)) < 1e-11
-    assert found.trusted
-    assert sum(atom.attempt > 0 for atom in found.atoms) >= 2
-
-
-def test_rows_that_stay_dependent_are_completed_and_reported(monkeypatch):
-    sample = draw(n=5, p=600)
-    white = precondition(sample.observations)
-    target = np.linalg.inv(white.matrix @ sample.dictionary)[0]
-    original = passes.round_against
-    monkeypatch.setattr(passes, "round_against", lambda d, r: original(d, target))
-    found = recover_dictionary(sample.observations, rng=0)
-    assert sum(atom.trusted for atom in found.atoms) == 1
-    assert np.linalg.cond(found.directions) < 1e3
-    A, X = found.dictionary, found.coefficients
-    np.testing.assert_allclose(A @ X, sample.observations, atol=1e-10)
-    assert "depends on better rows" in repr(found)
-    assert "all but" in repr(found)
-
-
 def test_without_rounding_rows_are_near_and_not_certified():
     sample = draw(n=6, p=2000, condition_number=1.0)
     found = recover_dictionary(sample.observations, rng=0, rounding=False)
