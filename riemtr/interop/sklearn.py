@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import require
-from riemtr.recovery import Recovery, precondition, recover_dictionary
+from riemtr.recovery import Recovery, numerical_rank, recover_dictionary
 
 require("sklearn", extra="learn")  # before the imports below, so that the error says what to do
 
@@ -223,7 +223,7 @@ def _choose_rank(X: np.ndarray, n_components: Any) -> int:
     samples, features = X.shape
     if not X.any():
         raise ValueError("X must not be zero everywhere; got only zeros")
-    rank = precondition(X.T, rank="auto").rank
+    rank = numerical_rank(X.T)
     wanted = rank if n_components is None else _check_count(n_components)
     if wanted > rank:
         raise ValueError(

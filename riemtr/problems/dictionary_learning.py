@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import norm
 
-from riemtr.data.partitioned import Partitioned, Projection, as_data
+from riemtr.data.dask_arrays import as_data
+from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problem.lazy import lazy

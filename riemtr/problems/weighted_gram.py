@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Columns of Y weighted and multiplied at a time: the scaled copy stays in the cache, and no second
-# copy of Y ever exists.
-_BLOCK_ENTRIES = 2**18
+from riemtr.data.blocks import column_blocks
+
 # Share of columns below which gathering them costs less than multiplying the others by zero.
 _WORTH_GATHERING = 0.65
 # A floor lets go of this share of an earlier matrix, so that only columns which lost more than that
@@ -44,10 +43,8 @@ def weighted_gram(
     gather = np.count_nonzero(active) < _WORTH_GATHERING * p
     if gather:
         weights = np.where(active, weights, 0.0)
-    block = max(_BLOCK_ENTRIES // max(n, 1), 1)
     matrix = np.zeros((n, n), dtype=dtype)
-    for first in range(0, p, block):
-        here = slice(first, min(first + block, p))
+    for here in column_blocks(data.shape):
         columns, chosen = data[:, here], weights[here]
         if gather:
             kept = np.flatnonzero(active[here])

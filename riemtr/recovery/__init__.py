@@ -1,7 +1,7 @@
 """L4: from a data matrix to a certified dictionary: precondition, solve, round, deflate."""
 
 from riemtr.recovery.pipeline import recover_dictionary, recover_row
-from riemtr.recovery.preconditioning import Preconditioned, precondition
+from riemtr.recovery.preconditioning import Preconditioned, numerical_rank, precondition
 from riemtr.recovery.report import Atom, Progress, Recovery
 from riemtr.recovery.rounding import Rounding, round_direction
 from riemtr.recovery.rows import Solve
@@ -13,6 +13,7 @@ __all__ = [
     "Recovery",
     "Rounding",
     "Solve",
+    "numerical_rank",
     "precondition",
     "recover_dictionary",
     "recover_row",

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.errors import OtherRunError
 from riemtr.files import durable_file, remove_partial_files
 
@@ -119,7 +119,7 @@ def stored_settings(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     return _read(Path(path))[0] if Path(path).exists() else None
 
 
-def fingerprint(data: np.ndarray | Partitioned) -> str:
+def fingerprint(data: Matrix) -> str:
     """Return a hash of the data's type, shape and every bit, without a copy of the whole.
 
     That of partitioned data depends on the partition, too, on which the last bits of sums depend.

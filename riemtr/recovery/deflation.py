@@ -14,11 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
+from riemtr.data.blocks import column_blocks, column_lengths, gram
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
 
-_BLOCK_ENTRIES = 2**18  # 2 MB of float64: a block and what is computed from it stay in cache
 _SMALL_ENTRIES = 10**7  # up to which a second copy of the data is worth its memory
 
 
@@ -116,11 +116,7 @@ class Deflation(Coordinates):
 
     def gram(self) -> np.ndarray:
         """Return Y Y', in the original coordinates."""
-        total = np.zeros((self.data.shape[0], self.data.shape[0]))
-        for columns in _blocks(self.data):
-            block = self.data[:, columns].astype(np.float64, copy=False)
-            total += block @ block.T
-        return self.rotation @ total @ self.rotation.T
+        return self.rotation @ gram(self.data) @ self.rotation.T
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -165,7 +161,7 @@ class Deflation(Coordinates):
         self._own()
         rows = self.complement
         narrow, narrow_weights = mirror.astype(rows.dtype), weights.astype(rows.dtype)
-        for columns in _blocks(rows):
+        for columns in column_blocks(rows.shape):
             block = rows[:, columns]
             block -= np.outer(narrow, narrow_weights @ block)
         rows[0] *= sign
@@ -186,20 +182,5 @@ class Deflation(Coordinates):
 def overwrite(matrix: np.ndarray, data: np.ndarray) -> None:
     """Replace data by matrix @ data, by blocks of columns; matrix is square."""
     narrow = matrix.astype(data.dtype)
-    for columns in _blocks(data):
+    for columns in column_blocks(data.shape):
         data[:, columns] = narrow @ data[:, columns]
-
-
-def column_lengths(data: np.ndarray) -> np.ndarray:
-    """Return the Euclidean length of each column, without a second copy of the data."""
-    lengths = np.empty(data.shape[1])
-    for columns in _blocks(data):
-        block = data[:, columns]
-        lengths[columns] = np.sqrt(np.einsum("ij,ij->j", block, block))
-    return lengths
-
-
-def _blocks(data: np.ndarray) -> list[slice]:
-    n, p = data.shape
-    width = max(_BLOCK_ENTRIES // max(n, 1), 1)
-    return [slice(first, min(first + width, p)) for first in range(0, p, width)]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-_BLOCK_ENTRIES = 2**18  # 2 MB of float64: the temporaries stay in cache, whatever the data's size
+from riemtr.data.blocks import column_blocks
+
 _WORTH_GATHERING = 0.65  # share of nonzero weights below which the others are left out
 _SAMPLE = 64  # columns per row that a guess is made from
 _SAMPLE_ROWS = 128
@@ -76,7 +77,7 @@ class Columns:
         """Return C diag(weight) C', k x k, for weights >= 0."""
         root = self.scale * np.sqrt(weight)
         basis = self.basis
-        if basis is None and self.matrix.size <= _BLOCK_ENTRIES:
+        if basis is None and len(column_blocks(self.matrix.shape)) == 1:
             scaled = self.matrix * root
             return scaled @ scaled.T
         # an orthonormal basis can wait until the end; another one was made to undo M's condition
@@ -208,8 +209,6 @@ class Columns:
         return step == 8 and other >= 8 * min(matrix.shape) and other % 8 == 0
 
     def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield (slice, columns of M as float64) with at most ``_BLOCK_ENTRIES`` entries each."""
-        width = max(_BLOCK_ENTRIES // max(self.matrix.shape[0], 1), 1)
-        for first in range(0, self.count, width):
-            part = slice(first, first + width)
+        """Yield (slice, columns of M as float64)."""
+        for part in column_blocks(self.matrix.shape):
             yield part, np.asarray(self.matrix[:, part], dtype=np.float64)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from riemtr.manifolds.basis import HouseholderBasis
+
 _BALANCED = 128.0  # ratio of row lengths up to which Y is used as it is
 
 
@@ -45,7 +47,7 @@ def balanced_program(row_lengths: np.ndarray, unit: np.ndarray) -> Program:
     levels = _row_levels(row_lengths)
     # q = levels * (r + N x), with r and N in the balanced coordinates
     unit, stretch = unit_vector(levels * unit)
-    basis = levels[:, None] * _complement(unit)
+    basis = levels[:, None] * HouseholderBasis(unit).matrix()
     rounding = _rounding(row_lengths, levels)
     # balancing multiplies the rounding of r by up to max(levels), and r itself by stretch
     noise = rounding * max(float(levels.max()) / stretch, 1.0)
@@ -65,17 +67,6 @@ def _rounding(lengths: np.ndarray, levels: np.ndarray) -> float:
     """What rounding leaves of singular values of the balanced Y that are zero."""
     size = float(np.linalg.norm(levels * lengths))
     return 10.0 * np.finfo(float).eps * np.sqrt(len(levels)) * size
-
-
-def _complement(unit: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis, n x (n - 1), of the complement of a unit vector.
-
-    It is the Householder reflection of the first axis onto the vector, without its first column.
-    """
-    mirror = unit.copy()
-    mirror[0] += 1.0 if unit[0] >= 0 else -1.0
-    basis = np.eye(len(unit)) - np.outer(mirror, (2.0 / (mirror @ mirror)) * mirror)
-    return np.ascontiguousarray(basis[:, 1:])
 
 
 def unit_vector(vector: np.ndarray) -> tuple[np.ndarray, float]:

@@ -11,12 +11,12 @@ from scipy.linalg import lapack
 from riemtr.recovery.l1_columns import Columns
 
 EXACT_GAP = 1e-11  # relative gap of a vertex that is optimal to rounding
-BALANCED = 1e-12  # and its dual residual, per length of the rows and root of the columns
+_BALANCED = 1e-12  # and its dual residual, per length of the rows and root of the columns
 _APART = 4.0  # ratio between vanishing and other residuals, per slack, that tells them apart
 _SAMPLE = 128  # vanishing residuals per unknown that are tried first
 _INSIDE, _MARGIN = 0.9, 1.1  # dual entries of a sample, and how much larger the next one is made
 _GATHERED = 2**22  # entries (32 MB) of a sample at most
-OUTSIDE = 1e-10  # how far rounding may carry a dual entry beyond [-1, 1]; it is clipped back
+_OUTSIDE = 1e-10  # how far rounding may carry a dual entry beyond [-1, 1]; it is clipped back
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,30 @@ def vertex_where(
 
 def judge(columns: Columns, offset: np.ndarray, x: np.ndarray, t: np.ndarray) -> Vertex:
     """Clip t into [-1, 1] and measure the pair: relative gap, dual residual."""
-    outside = float(np.max(np.abs(t), initial=0.0)) - 1.0
+    farthest = float(np.max(np.abs(t), initial=0.0))
     t = np.clip(t, -1.0, 1.0)
     change = columns.dot(x)
     objective = float(np.abs(offset + change).sum())
     terms = float(np.abs(offset).sum() + np.abs(change).sum())
     gap = (objective - float(offset @ t)) / max(objective, 1e-3 * terms)  # terms carry rounding
-    allowed = BALANCED * columns.longest_row * np.sqrt(columns.count)
-    balanced = np.max(np.abs(columns.combine(t)), initial=0.0) <= allowed
-    feasible = bool(outside <= OUTSIDE and balanced)
+    feasible = is_feasible(farthest, columns.combine(t), columns.longest_row, columns.count)
     return Vertex(x, t, abs(gap) if feasible else np.inf, feasible and abs(gap) <= EXACT_GAP)
+
+
+def is_feasible(farthest: float, image: np.ndarray, longest_row: float, count: int) -> bool:
+    """Whether a dual t meets \\|t\\|_inf <= 1 and C t = 0 to rounding.
+
+    Parameters
+    ----------
+    farthest : float
+        \\|t\\|_inf, before t is clipped.
+    image : ndarray, shape (k,)
+        C t, after that.
+    longest_row, count : float and int
+        The length of the longest row of C, and the number of its columns.
+    """
+    allowed = _BALANCED * longest_row * np.sqrt(count)
+    return bool(farthest - 1.0 <= _OUTSIDE and np.max(np.abs(image), initial=0.0) <= allowed)
 
 
 def _square(

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.data.blocks import column_lengths
 from riemtr.data.partitioned import Partitioned, Projection
-from riemtr.recovery.deflation import Coordinates, column_lengths
+from riemtr.recovery.deflation import Coordinates
 from riemtr.recovery.partitioned_rounding import round_partitioned, sample_step
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounding

@@ -14,10 +14,11 @@ import numpy as np
 from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import GROWTH, REPAIRS, ZERO
+from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression, minimize_l1
 from riemtr.recovery.l1_program import Program, balanced_program, unit_vector
 from riemtr.recovery.l1_smoothing import smoothed_guess
-from riemtr.recovery.l1_vertex import BALANCED, EXACT_GAP, OUTSIDE, gram_solver
+from riemtr.recovery.l1_vertex import EXACT_GAP, gram_solver, is_feasible
 from riemtr.recovery.partitioned_visits import (
     Face,
     Look,
@@ -29,7 +30,7 @@ from riemtr.recovery.partitioned_visits import (
     merge_folds,
     merge_looks,
 )
-from riemtr.recovery.rounding import Rounding, proven_gap, spread_error
+from riemtr.recovery.rounding import Rounding
 
 _SAMPLE = 64  # columns per unknown that suffice for a first guess
 _BAND = 24  # first band, in columns per unknown: here a visit costs more than columns do
@@ -160,23 +161,20 @@ class _Task:
     def is_exact(self, there: Face) -> bool:
         """Whether the pair is optimal to rounding, as :func:`riemtr.recovery.l1_vertex.judge`."""
         program = self.program
-        error = float(np.max(np.abs(program.basis.T @ there.image)))
         longest = float(np.max(self.row_lengths @ np.abs(program.basis)))
-        balanced = error <= BALANCED * longest * np.sqrt(self.count)
         gap = abs(there.objective - float(program.origin @ there.image))
         optimal = gap <= EXACT_GAP * there.objective
-        return bool(balanced and optimal and there.farthest <= 1.0 + OUTSIDE)
+        image = program.basis.T @ there.image
+        return optimal and is_feasible(there.farthest, image, longest, self.count)
 
     def gap(self, solved: _Solved) -> float:
-        """Return the relative duality gap; ``rounding._relative_gap`` says why."""
-        program, error = self.program, self.program.basis.T @ solved.image
+        """Return the relative duality gap."""
+        program, small = self.program, solved.small
         if solved.objective <= program.negligible(solved.x, self.count):
             return 0.0  # zero to rounding, and nothing is below zero
-        spread, shift, outside = spread_error(solved.small.columns, solved.small.offset, error)
-        size = float(np.linalg.norm(error))
-        if outside > max(0.01 * size, program.noise * np.sqrt(self.count)):
-            return 1.0
-        return proven_gap(solved.objective, float(program.origin @ solved.image), spread, shift)
+        value, error = float(program.origin @ solved.image), program.basis.T @ solved.image
+        noise = float(program.noise * np.sqrt(self.count))
+        return relative_gap(solved.objective, value, error, noise, (small.columns, small.offset))
 
 
 def _minimize(task: _Task, x: np.ndarray) -> _Solved:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -18,17 +19,17 @@ import numpy as np
 from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
-from riemtr.recovery.helpers import Helpers, Task
+from riemtr.recovery.helper_threads import Helpers, Task
+from riemtr.recovery.judging import doubts, replace_dependent, sort_rows
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
-from riemtr.recovery.polish import doubts, replace_dependent, round_again, sort_rows
+from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.reconstruction import normal_form
 from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
-    Data,
+    DeflatedData,
     Inspector,
-    Row,
     RowSolver,
     Solve,
     as_rounding,
@@ -86,7 +87,7 @@ class Run:
         self.watch = watch
         self.helpers = helpers
         self.begin = begin
-        self.deflation: Data = (
+        self.deflation: DeflatedData = (
             PartitionedDeflation(white.data)
             if isinstance(white.data, Partitioned)
             else Deflation(white.data, owned)
@@ -95,7 +96,7 @@ class Run:
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size, mu) if solver is None else solver
 
-    def recover(self, rounding: bool) -> list[Row]:
+    def recover(self, rounding: bool) -> list[Atom]:
         """Return r rows: a first pass, then the bad ones again until none is or attempts end."""
         rows = self._fill([], 0, rounding)
         for attempt in range(1, _ATTEMPTS + 1):
@@ -107,7 +108,7 @@ class Run:
             rows = self._fill([rows[i] for i in good], attempt, rounding)
         return rows
 
-    def _fill(self, kept: list[Row], attempt: int, rounding: bool) -> list[Row]:
+    def _fill(self, kept: list[Atom], attempt: int, rounding: bool) -> list[Atom]:
         """Complete the rows kept: solve on the complement of their span, and round."""
         deflation, total = self.deflation, self.white.rank - len(kept)
         solves: list[Solve] = []
@@ -146,7 +147,7 @@ class Run:
         )
         return lifted(record, self.deflation)
 
-    def round_row(self, solve: Solve, attempt: int, number: int) -> Row:
+    def round_row(self, solve: Solve, attempt: int, number: int) -> Atom:
         """Round one solve against all of the data."""
         return self._row(solve, self._round(f"round/{attempt}/{number}", solve.direction), attempt)
 
@@ -154,16 +155,16 @@ class Run:
         record = self.journal.recall(name, lambda: round_against(self.deflation, direction))
         return as_rounding(record)
 
-    def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Row:
+    def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Atom:
         direction = solve.direction if rounding is None else rounding.direction
-        return Row(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
+        return Atom(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
 
-    def _polish(self, rows: list[Row], attempt: int) -> list[Row]:
+    def _polish(self, rows: list[Atom], attempt: int) -> list[Atom]:
         """Round again the rows that are not exact where most are."""
         sorting = sort_rows(rows)
         chosen = [i for i in sorting.bad if sorting.model_holds and not rows[i].exact]
 
-        def polished(index: int) -> Row:
+        def polished(index: int) -> Atom:
             row = rows[index]
             assert row.rounding is not None
             rounding = round_again(
@@ -171,7 +172,7 @@ class Run:
                 lambda number, r: self._round(f"polish/{attempt}/{index}/{number}", r),
                 lambda q: self.inspector.inspect(q)[1],
             )
-            return self._row(row.solve, rounding, row.attempt)
+            return self._row(row.result, rounding, row.attempt)
 
         tasks = [self.helpers.begin(partial(polished, index)) for index in chosen]
         better = self._finish(tasks, "polish", attempt)
@@ -186,13 +187,13 @@ class Run:
         seconds = time.perf_counter() - self.begin
         self.watch(Progress(stage, done, total, attempt, seconds))
 
-    def report(self, rows: list[Row]) -> Recovery:
+    def report(self, rows: list[Atom]) -> Recovery:
         """Reconstruct dictionary and coefficients, and judge every row."""
         sorting = sort_rows(rows)
         directions = np.column_stack(replace_dependent(rows, sorting))
         gram = self.inspector.gram
         form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
-        atoms = [atom_of(row, doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
+        atoms = [replace(row, doubts=doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
         atoms = [atoms[i] for i in form.order]
         exact = np.array([atom.exact for atom in atoms])
         X = self.deflation.coefficients(form, exact)
@@ -207,8 +208,3 @@ class Run:
             mu=self.mu,
             seed=self.seed,
         )
-
-
-def atom_of(row: Row, reasons: tuple[str, ...] = ()) -> Atom:
-    """Return a row as it is reported."""
-    return Atom(row.solve, row.rounding, row.direction, row.zeros, row.exact, row.attempt, reasons)

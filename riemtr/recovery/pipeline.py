@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.partitioned import Partitioned, as_data
+from riemtr.data.dask_arrays import as_data
+from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
-from riemtr.recovery.helpers import Helpers
-from riemtr.recovery.passes import Run, atom_of
-from riemtr.recovery.preconditioning import Matrix, Preconditioned
+from riemtr.recovery.helper_threads import Helpers
+from riemtr.recovery.passes import Run
+from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
 from riemtr.recovery.rows import RowSolver
@@ -152,7 +153,7 @@ def recover_row(
         white, watch = _prepare(data, precondition, rank), watcher(False)
         seed, helpers = _seed(rng, None), Helpers(1)
         run = Run(white, precondition, float(mu), solver, seed, Journal(), watch, helpers, begin)
-        return atom_of(run.round_row(run.solve_row(0), 0, 0))
+        return run.round_row(run.solve_row(0), 0, 0)
 
 
 def _check(mu: float, solver: RowSolver | None) -> None:

@@ -8,41 +8,21 @@ entries of ``q' data`` have mean square 1, whatever the units of Y. The smoothin
 is therefore relative to the root mean square of what it smooths, and its default means the same
 on any data. The paper multiplies by ``sqrt(theta)``, so that the *nonzero* coefficients have
 variance 1; theta is unknown in practice, so it is used only where it is given.
-
-**Accuracy.** Forming ``Y Y'`` squares the condition number. Data that are not well conditioned are
-therefore whitened in several passes, each on the result of the one before (as in CholeskyQR2), and
-the data returned have orthogonal rows to rounding at any condition number that is not a numerical
-rank deficiency. Blocks of columns keep the memory at that of the result.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from riemtr.data.alignment import empty_aligned
 from riemtr.data.checks import real
-from riemtr.data.matrices import largest_entry
-from riemtr.data.partitioned import Partitioned, as_data, is_dask_array
-from riemtr.recovery.reconstruction import column_signs
-
-BLOCK_ENTRIES = 2**20
-"""Entries of Y handled at once: 8 MB, enough for full speed of the matrix products."""
-
-WELL_CONDITIONED = 1e-2
-"""Ratio of the eigenvalues of a Gram matrix above which one pass is accurate to rounding."""
-
-MOST_PASSES = 6
-"""Three whiten anything that is not rank-deficient; the bound only guards the loop."""
-
-
-Matrix = np.ndarray | Partitioned
-"""In memory, or partitioned: what is done to it are Gram matrices and maps of its columns."""
+from riemtr.data.dask_arrays import as_data, is_dask_array
+from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.recovery.whitening import Whitening, apply_map, decompose
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +113,27 @@ def precondition(
             f"in the row space of Y"
         )
     scale = math.sqrt(p if theta is None else p * theta)
-    found = _decompose(data)
+    found = decompose(data)
     white = _finish(data, found, _choose_rank(data, found.values, wanted), scale)
     return replace(white, data=white.data.to_dask()) if is_dask_array(Y) else white
+
+
+def numerical_rank(Y: Any) -> int:
+    """Return how many directions ``precondition(Y, rank="auto")`` keeps, without whitening Y.
+
+    Data of a condition number up to 10 are read once and not copied.
+
+    Parameters
+    ----------
+    Y : array_like or Dask array, shape (n, p)
+        As for :func:`precondition`; not zero everywhere.
+
+    Examples
+    --------
+    >>> numerical_rank([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
+    2
+    """
+    return decompose(as_data(Y)).values.size
 
 
 def _check_rank(rank: int | str | None) -> int | str | None:
@@ -150,54 +148,12 @@ def _check_rank(rank: int | str | None) -> int | str | None:
     return wanted
 
 
-@dataclass(frozen=True, eq=False)
-class _Whitening:
-    """``unit * Y = left @ diag(values) @ (turn @ Z)``, whose last factor has orthonormal rows."""
-
-    left: np.ndarray
-    values: np.ndarray
-    turn: np.ndarray
-    Z: Matrix
-    unit: float
-
-
-def _decompose(Y: Matrix) -> _Whitening:
-    """Find the singular values and vectors of Y, in passes over whitened copies Z of Y.
-
-    The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
-    multiplies root by what that took out. A Gram matrix does not resolve eigenvalues below a
-    floor; those are raised to it, and what remains of them is left to the next pass. Two such
-    passes reach ``floor * largest``: singular values that small are rounding, and are dropped.
-    """
-    n = Y.shape[0]
-    floor = 10 * n * float(np.finfo(np.float64).eps)
-    tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
-    unit = _power_of_two(Y)
-    Z: Matrix = Y
-    root = np.eye(n)
-    for _ in range(MOST_PASSES):
-        eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0))
-        if eigenvalues[-1] == 0:
-            raise ValueError("Y must not be zero everywhere; got only zeros")
-        spread = np.sqrt(np.maximum(eigenvalues, floor * eigenvalues[-1]))
-        left, values, right = np.linalg.svd(root @ (vectors * spread), full_matrices=False)
-        kept = int(np.count_nonzero(values > tolerance * values[0]))
-        turn = right[:kept] @ (vectors / spread).T
-        left, values = left[:, :kept], values[:kept]
-        if eigenvalues[0] >= WELL_CONDITIONED * eigenvalues[-1]:
-            break
-        Z, root = _apply(turn, Z, Y, unit), left * values
-        turn = np.eye(kept)
-    signs = column_signs(left)  # or rounding would choose them
-    return _Whitening(left * signs, values, signs[:, None] * turn, Z, unit)
-
-
-def _finish(Y: Matrix, found: _Whitening, r: int, scale: float) -> Preconditioned:
+def _finish(Y: Matrix, found: Whitening, r: int, scale: float) -> Preconditioned:
     """Rotate to the symmetric form, or keep the leading r coordinates, and build the maps."""
     left, values, unit = found.left[:, :r], found.values[:r], found.unit
     # Full rank: (Y Y')^(-1/2) Y = U diag(1/s) U' Y, symmetric as in the paper.
     rotation = left if r == Y.shape[0] else np.eye(r)
-    data = _apply(scale * rotation @ found.turn[:r], found.Z, Y, unit)
+    data = apply_map(scale * rotation @ found.turn[:r], found.Z, Y, unit)
     if (
         isinstance(data, np.ndarray)
         and data.base is not None
@@ -248,58 +204,3 @@ def _nonzeros(Y: Matrix) -> np.ndarray:
 
 def _nonzeros_of_block(block: np.ndarray, first: int) -> tuple[np.ndarray]:
     return (_nonzeros(block),)
-
-
-def _power_of_two(Y: Matrix) -> float:
-    """Return 1, or where squares of the entries would over- or underflow, what prevents it."""
-    largest = Y.largest if isinstance(Y, Partitioned) else largest_entry(Y)
-    exponent = math.frexp(largest)[1]
-    return 1.0 if abs(exponent) < 400 else math.ldexp(1.0, min(-exponent, 1000))
-
-
-def _blocks(Z: np.ndarray, unit: float) -> Iterator[tuple[slice, np.ndarray]]:
-    """Iterate over blocks of columns of ``unit * Z`` in float64, without a copy if possible."""
-    n, p = Z.shape
-    width = max(256, BLOCK_ENTRIES // n)
-    ready = Z.dtype == np.float64 and Z.itemsize in Z.strides and min(Z.strides) > 0
-    for start in range(0, p, width):
-        columns = slice(start, start + width)
-        block = Z[:, columns]
-        if not ready:  # BLAS reads neither float32 in double precision nor arbitrary strides
-            block = np.ascontiguousarray(block, dtype=np.float64)
-        yield columns, block if unit == 1 else block * unit
-
-
-def _gram(Z: Matrix, unit: float) -> np.ndarray:
-    """Return ``unit^2 Z Z'``, summed in float64."""
-    if isinstance(Z, Partitioned):
-        return Z.total(_gram_of_block, unit)[0]
-    total = np.zeros((Z.shape[0], Z.shape[0]))
-    for _, block in _blocks(Z, unit):
-        total += block @ block.T
-    return total
-
-
-def _gram_of_block(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
-    return (_gram(block, unit),)
-
-
-def _apply(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
-    """Return ``map_ @ Z``: over Z itself, or if that is still the user's Y, in a new array.
-
-    What is partitioned is mapped when visited, and so takes no memory until it is kept.
-    """
-    r = map_.shape[0]
-    if isinstance(Z, Partitioned):
-        return Z.mapped(_apply_to_block, map_, unit if Z is Y else 1.0, rows=r)
-    if Z is Y:
-        out = empty_aligned((r, Y.shape[1]), Y.dtype)
-    else:
-        out, unit = Z[:r], 1.0
-    for columns, block in _blocks(Z, unit):
-        out[:, columns] = map_ @ block
-    return out
-
-
-def _apply_to_block(block: np.ndarray, map_: np.ndarray, unit: float) -> np.ndarray:
-    return _apply(map_, block, block, unit)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.partitioned import is_dask_array
+from riemtr.data.dask_arrays import is_dask_array
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
 
@@ -39,7 +39,7 @@ class Atom:
     attempt : int
         0 if found in the first pass, above if it was solved for again.
     doubts : tuple of str
-        Reasons not to trust the row.
+        Reasons not to trust the row; none until it is compared with the others.
     """
 
     result: Solve
@@ -48,7 +48,7 @@ class Atom:
     zeros: int
     exact: bool
     attempt: int
-    doubts: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
     @property
     def certified(self) -> bool:

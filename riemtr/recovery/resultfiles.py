@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.data.blocks import column_blocks
 from riemtr.files import atomic_file, save_json
 from riemtr.recovery.report import Atom, Recovery
 
 DICTIONARY, COEFFICIENTS, MEAN, REPORT = "A.npy", "X.npy", "mean.npy", "report.json"
-_COLUMNS = 4096  # of Y at a time
 OURS = (DICTIONARY, COEFFICIENTS, MEAN, REPORT, "sparsity.png", "atoms.png")
 """Names of all the files that a recovery's folder may hold."""
 
@@ -54,9 +54,9 @@ def save_recovery(
 def relative_residual(Y: np.ndarray, found: Recovery) -> float:
     """Return \\|Y - A X\\|_F / \\|Y\\|_F, by blocks of columns."""
     missing, total = 0.0, 0.0
-    for first in range(0, Y.shape[1], _COLUMNS):
-        block = Y[:, first : first + _COLUMNS]
-        rest = block - found.dictionary @ found.coefficients[:, first : first + _COLUMNS]
+    for columns in column_blocks(Y.shape):
+        block = Y[:, columns]
+        rest = block - found.dictionary @ found.coefficients[:, columns]
         missing += float(np.vdot(rest, rest))
         total += float(np.vdot(block, block))
     return math.sqrt(missing / total)

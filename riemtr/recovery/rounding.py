@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from riemtr.data.partitioned import is_dask_array, partition
+from riemtr.data.dask_arrays import as_data, is_dask_array
+from riemtr.data.matrices import largest_entry
+from riemtr.data.partitioned import Partitioned
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
+from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression
 from riemtr.recovery.l1_program import balanced_program, unit_vector
 
@@ -66,15 +69,15 @@ class Rounding:
         return self.duality_gap <= CERTIFIED_GAP
 
 
-def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-point") -> Rounding:
+def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") -> Rounding:
     """Solve min_q \\|q'Y\\|_1 s.t. <r, q> = 1 (the paper's eqn:LP_rounding).
 
     Parameters
     ----------
-    Y : ndarray or Dask array, shape (n, p)
-        The (whitened) data, columns are samples; a Dask array stays where it is, and the dual is
-        left out. An array is read where it lies, never copied whole by
-        ``"interior-point"`` unless it is small and of another type than float64.
+    Y : array_like or Dask array, shape (n, p)
+        The (whitened) data, columns are samples: anything :func:`riemtr.data.check_data` accepts.
+        A Dask array stays where it is, and the dual is left out. An array of float64, or a large
+        one of float32, is read where it lies, never copied whole by ``"interior-point"``.
     r : ndarray, shape (n,)
         The direction to round, of any length but zero: a solver's ``result.point``. The nearer to
         the optimum, the faster.
@@ -91,9 +94,12 @@ def round_direction(Y: np.ndarray, r: np.ndarray, *, method: str = "interior-poi
     """
     if method not in _METHODS:
         raise unknown_name("method", method, _METHODS)
-    if is_dask_array(Y):
-        return _round_against_dask(Y, r, method)
-    return Rounder(Y).round(r, method)
+    if method != "interior-point" and is_dask_array(Y):
+        raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
+    data = as_data(Y)
+    if isinstance(data, Partitioned):
+        return _round_against_partitioned(data, r)
+    return Rounder(data).round(r, method)
 
 
 class Rounder:
@@ -101,12 +107,12 @@ class Rounder:
 
     Parameters
     ----------
-    Y : ndarray, shape (n, p)
-        As for :func:`round_direction`; it must not change meanwhile.
+    data : ndarray, shape (n, p)
+        Y, checked; it must not change meanwhile.
     """
 
-    def __init__(self, Y: np.ndarray):
-        data, largest = _checked_data(Y)
+    def __init__(self, data: np.ndarray):
+        largest = largest_entry(data)
         if data.size <= _SMALL_ENTRIES:
             data = data.astype(np.float64, copy=False)
         scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
@@ -130,7 +136,10 @@ class Rounder:
         if objective <= program.negligible(x, columns.count):
             gap = 0.0  # zero to rounding, and nothing is below zero
         else:
-            gap = _relative_gap(solved, columns, offset, objective)
+            value, error = float(offset @ dual), columns.combine(dual)
+            noise = float(columns.noise * np.sqrt(columns.count))
+            few, all_ = (solved.kept, solved.kept_offset), (columns, offset)
+            gap = relative_gap(objective, value, error, noise, few, all_)
         return Rounding(
             direction=unit_vector(q)[0],
             solution=q / program.stretch / length,
@@ -142,52 +151,10 @@ class Rounder:
         )
 
 
-def _relative_gap(solved: Folded, columns: Columns, offset: np.ndarray, objective: float) -> float:
-    """Return (objective - proven bound) / objective.
-
-    For every feasible q' = r + N x', |q'Y|_1 >= <t, Y'q'> = <b, t> + <e, x'>, with e = N'Y t the
-    rounding error of the dual. With e = C d on the kept columns C = N'Y_K, at an optimal x'
-    <e, x'> = <d, Y_K'q' - b_K> >= -|d|_inf objective - <d, b_K>.
-    """
-    dual = solved.solution.dual
-    error = columns.combine(dual)
-    size = float(np.linalg.norm(error))
-    spread, shift, outside = spread_error(solved.kept, solved.kept_offset, error)
-    if outside > 0.01 * size and solved.kept is not columns:
-        spread, shift, outside = spread_error(columns, offset, error)
-    if outside > max(0.01 * size, columns.noise * np.sqrt(columns.count)):
-        return 1.0  # this dual proves nothing but that no objective is below zero
-    return proven_gap(objective, float(offset @ dual), spread, shift)
-
-
-def proven_gap(objective: float, value: float, spread: float, shift: float) -> float:
-    """Return the relative gap to the bound that a dual of that value proves, its error spread."""
-    bound = value - shift - spread * objective
-    return min(max(objective - bound, 0.0) / objective, 1.0)
-
-
-def spread_error(
-    columns: Columns, offset: np.ndarray, error: np.ndarray
-) -> tuple[float, float, float]:
-    """Return |d|_inf, <d, b> and |C d - error| for the shortest d that makes the last least."""
-    if not np.any(error):  # as where there are no rows
-        return 0.0, 0.0, 0.0
-    better, change = columns.well_conditioned()
-    if change is None:
-        weights = np.linalg.solve(better.total, error)
-    else:
-        weights = change.T @ error
-    d = better.dot(weights)
-    outside = float(np.linalg.norm(columns.combine(d) - error))
-    return float(np.max(np.abs(d))), float(offset @ d), outside
-
-
-def _round_against_dask(Y: Any, r: np.ndarray, method: str) -> Rounding:
+def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> Rounding:
     from riemtr.recovery.partitioned_deflation import PartitionedDeflation  # built on this module
 
-    if method != "interior-point":
-        raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
-    deflation = PartitionedDeflation(partition(Y))
+    deflation = PartitionedDeflation(data)
     unit, length = _checked_direction(r, deflation.data.rows)
     found = deflation.round(unit)
     return replace(found, solution=found.solution / length, objective=found.objective / length)
@@ -213,28 +180,6 @@ _METHODS: dict[str, Callable[[Columns, np.ndarray], Folded]] = {
     "interior-point": minimize_folded,
     "highs": _highs,
 }
-
-
-def _checked_data(Y: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return Y as a real 2-D array and its largest absolute entry."""
-    if hasattr(Y, "toarray"):
-        raise ValueError(
-            f"Y must be a dense array; got {type(Y).__name__}: pass Y.toarray() instead"
-        )
-    data = np.asarray(Y)
-    if data.dtype.kind not in "fiub":
-        raise ValueError(f"Y must be real; got dtype {data.dtype}: convert it to float64")
-    if data.ndim != 2 or 0 in data.shape:
-        raise ValueError(
-            f"Y must be n x p, n and p at least 1, samples as columns; got shape {data.shape}: "
-            "reshape or transpose it"
-        )
-    largest = max(float(data.max()), -float(data.min()))
-    if not np.isfinite(largest):
-        raise ValueError(
-            f"Y must be finite; got {largest} among its entries: drop or impute those columns"
-        )
-    return data, largest
 
 
 def _checked_direction(r: np.ndarray, n: int) -> tuple[np.ndarray, float]:

@@ -26,7 +26,7 @@ _TOLERANCE = 1e-2
 _CURVATURE_TOLERANCE = 1e-3
 
 
-Data = Deflation | PartitionedDeflation
+DeflatedData = Deflation | PartitionedDeflation
 """All the data and the directions set aside: in memory, or partitioned."""
 
 
@@ -61,38 +61,6 @@ class Solve:
     seconds: float
     converged: bool
     status: str
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """A row as found so far: the solver's outcome, and the rounding's, if there was one.
-
-    Attributes
-    ----------
-    solve : Solve
-    rounding : Rounding or None
-        Without its dual, which would take p numbers per row.
-    direction : ndarray, shape (r,)
-        The unit vector q for which q'Y is the row, Y being the (whitened) data.
-    zeros : int
-        Entries of the row that vanish to rounding where the sample does not.
-    exact : bool
-        Whether they show that the row is sparse by itself: see :class:`Inspector`.
-    attempt : int
-        0 for the first pass, above for rows that were solved for again.
-    """
-
-    solve: Solve
-    rounding: Rounding | None
-    direction: np.ndarray
-    zeros: int
-    exact: bool
-    attempt: int
-
-    @property
-    def certified(self) -> bool:
-        """Whether the rounding is proved optimal."""
-        return self.rounding is not None and self.rounding.certified
 
 
 def default_solver(scale: float, mu: float) -> RowSolver:
@@ -135,14 +103,14 @@ def solve_deflated(
     }
 
 
-def lifted(record: Record, deflation: Data) -> Solve:
+def lifted(record: Record, deflation: DeflatedData) -> Solve:
     """Return the outcome of a solve on the complement in the coordinates of all the data."""
     rest = {name: value for name, value in record.items() if name != "point"}
     point = record["point"]
     return Solve(direction=deflation.lift(point), dimension=len(point), **rest)
 
 
-def round_against(deflation: Data, direction: np.ndarray) -> Record:
+def round_against(deflation: DeflatedData, direction: np.ndarray) -> Record:
     """Round a direction against all the data; as a record, in the original coordinates."""
     return asdict(deflation.round(direction))
 
@@ -166,7 +134,7 @@ class Inspector:
         The data, in whatever coordinates.
     """
 
-    def __init__(self, deflation: Data):
+    def __init__(self, deflation: DeflatedData):
         self.deflation = deflation
         self.gram = deflation.gram()
         values, vectors = np.linalg.eigh(self.gram)

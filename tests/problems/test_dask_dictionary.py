@@ -7,14 +7,15 @@ import pytest
 
 import riemtr
 import riemtr.problems.partitioned_cost as partitioned_cost
-from riemtr.data.partitioned import Partitioned, Projection, partition
+from riemtr.data.dask_arrays import partition
+from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.problems.dictionary_learning import DictionaryCost, smoothings
 from riemtr.problems.partitioned_cost import PartitionedCost
 
 
 @pytest.fixture(autouse=True)
 def _in_this_thread_and_in_chunks_as_they_come(monkeypatch):
-    monkeypatch.setattr("riemtr.data.partitioned._JOINED", 0)
+    monkeypatch.setattr("riemtr.data.dask_arrays._JOINED", 0)
     with dask.config.set(scheduler="synchronous"):
         yield
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import riemtr
 from riemtr import Sphere, dictionary_problem
+from riemtr.data import blocks
 from riemtr.problems import weighted_gram as module
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.problems.weighted_gram import WeightedGram, floor_of_gram, weighted_gram
@@ -47,13 +48,13 @@ def test_gram_is_its_definition(dtype, accuracy, share, order):
 @pytest.mark.parametrize("entries", [1, 70, 1000])
 def test_blocks_add_up(share, entries, monkeypatch):
     data, weights, active = example(1, 7, 333, share)
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(blocks, "_IN_CACHE", entries)
     matrix = weighted_gram(data, weights, active, data.dtype).matrix
     np.testing.assert_allclose(matrix, naive(data, weights).astype(float), rtol=1e-12, atol=1e-11)
 
 
 def test_more_columns_than_one_block_holds():
-    data, weights, active = example(2, 4, module._BLOCK_ENTRIES // 4 + 1000, 0.5)
+    data, weights, active = example(2, 4, blocks._IN_CACHE // 4 + 1000, 0.5)
     matrix = weighted_gram(data, weights, active, data.dtype).matrix
     np.testing.assert_allclose(matrix, naive(data, weights).astype(float), rtol=1e-10, atol=1e-8)
 
@@ -229,6 +230,6 @@ def test_the_correction_is_formed_in_blocks(monkeypatch):
         return whole(columns, *rest)
 
     monkeypatch.setattr(module, "_gram", gram)
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 600)
+    monkeypatch.setattr(blocks, "_IN_CACHE", 600)
     np.testing.assert_allclose(floor_of_gram(data, after, earlier), expected, atol=1e-10)
     assert max(widths) <= 100

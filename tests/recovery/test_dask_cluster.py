@@ -11,7 +11,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 from riemtr.data import Conditioned
-from riemtr.data.partitioned import add_up, as_data
+from riemtr.data.dask_arrays import as_data
+from riemtr.data.partitioned import add_up
 from riemtr.recovery import recover_dictionary
 from riemtr.recovery.partitioned_visits import Signs
 
@@ -38,7 +39,7 @@ def client():
 
 @pytest.fixture(autouse=True)
 def _in_chunks_as_they_come(monkeypatch):
-    monkeypatch.setattr("riemtr.data.partitioned._JOINED", 0)
+    monkeypatch.setattr("riemtr.data.dask_arrays._JOINED", 0)
 
 
 def data():

@@ -3,103 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riemtr.recovery import l1_folding, l1_vertex, rounding
+from riemtr.recovery import l1_folding, recover_dictionary, rounding
 from riemtr.recovery.l1_columns import Columns
-from riemtr.recovery.l1_folding import _vanishing_share
-from riemtr.recovery.l1_interior_point import minimize_l1
-from riemtr.recovery.rounding import Rounding, round_direction
-
-KINDS = (
-    "gaussian",
-    "sparse",
-    "integers",
-    "repeated columns",
-    "columns of all lengths",
-    "rows of all lengths",
-    "rank-deficient",
-    "zero columns",
+from riemtr.recovery.rounding import round_direction
+from tests.recovery.l1_problems import (
+    KINDS,
+    assert_optimal,
+    draw,
+    sparse_rows,
+    whitened_laplace,
 )
-
-
-def draw(kind: str, n: int, p: int, rng: np.random.Generator) -> np.ndarray:
-    Y = rng.standard_normal((n, p))
-    if kind == "sparse":
-        Y *= rng.random((n, p)) < 0.25
-    elif kind == "integers":
-        Y = rng.integers(-2, 3, (n, p)).astype(float)
-    elif kind == "repeated columns":
-        Y = np.repeat(Y[:, : p // 3 + 1], 3, axis=1)
-    elif kind == "columns of all lengths":
-        Y *= 10.0 ** rng.uniform(-2, 2, p)
-    elif kind == "rows of all lengths":
-        Y *= 10.0 ** rng.uniform(-3, 3, (n, 1))
-    elif kind == "rank-deficient":
-        rank = max(n // 2, 1)
-        Y = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
-    elif kind == "zero columns":
-        Y[:, rng.random(p) < 0.5] = 0.0
-    return Y
-
-
-def sparse_rows(
-    n: int, p: int, distance: float, theta: float = 0.2, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Y = A X with A orthogonal and X Bernoulli-Gaussian; its first atom, perturbed and exact."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < theta)
-    A = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    noise = rng.standard_normal(n)
-    r = A[:, 0] + distance * noise / np.linalg.norm(noise)
-    return A @ X, r / np.linalg.norm(r), A[:, 0]
-
-
-def whitened_laplace(n: int, p: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Data with no exact zeros, and a direction near a kink of |q'Y|_1 as a solver leaves it."""
-    rng = np.random.default_rng(seed)
-    Y = np.linalg.qr(rng.standard_normal((n, n)))[0] @ rng.laplace(size=(n, p)) ** 3
-    values, vectors = np.linalg.eigh(Y @ Y.T)
-    Y = np.sqrt(p) * (vectors / np.sqrt(values)) @ vectors.T @ Y
-    r = rng.standard_normal(n)
-    for smoothing in (0.3, 0.1, 0.03):
-        for _ in range(100):
-            t = np.tanh(r @ Y / smoothing)
-            r = Y @ t - np.sum(1 - t**2) / smoothing * r
-            r /= np.linalg.norm(r)
-    return Y, r
-
-
-def assert_optimal(found: Rounding, Y: np.ndarray, r: np.ndarray, slack: float = 1e-9) -> None:
-    """Recompute everything that is claimed, in extended precision, from solution and dual alone.
-
-    Y t = lambda r + e and |t|_inf <= 1 give |q'Y|_1 >= lambda + <e, q> for every feasible q; the
-    optimal q has |q| <= objective / (smallest singular value of Y), as |q'Y|_1 >= |q'Y|_2.
-    """
-    Y = np.asarray(Y, dtype=np.longdouble)
-    Y = Y / np.max(np.abs(Y))
-    r = np.asarray(r, dtype=np.longdouble)
-    q = found.solution.astype(np.longdouble)
-    assert abs(r @ q - 1) <= 1e-12 * np.linalg.norm(r.astype(float)) * np.linalg.norm(
-        q.astype(float)
-    )
-    objective = np.abs(q @ Y).sum()
-    t = found.dual.astype(np.longdouble)
-    assert np.max(np.abs(t)) <= 1
-    bound = (r @ (Y @ t)) / (r @ r)
-    smallest = np.linalg.svd(Y.astype(float), compute_uv=False)[-1]
-    cost = np.sqrt(np.sum((Y @ t - bound * r) ** 2)) * objective / smallest
-    assert objective - bound + cost <= slack * objective
-    assert found.certified
-    assert found.duality_gap <= 1e-9
-    np.testing.assert_allclose(np.linalg.norm(found.direction), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(
-        found.direction, (q / np.sqrt(q @ q)).astype(float), rtol=1e-12, atol=1e-14
-    )
 
 
 @pytest.mark.parametrize("method", ["interior-point", "highs"])
@@ -255,31 +177,10 @@ def test_any_layout_gives_the_same_answer() -> None:
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     Y, r, truth = sparse_rows(8, 1200, 0.05)
-    monkeypatch.setattr("riemtr.recovery.l1_columns._BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("riemtr.data.blocks._IN_CACHE", 100)
     found = round_direction(Y, r)
     assert_optimal(found, Y, r)
     assert abs(found.direction @ truth) == pytest.approx(1.0, abs=1e-14)
-
-
-@pytest.mark.parametrize("width", [1, 2, 6, 1000])
-def test_the_band_may_start_at_any_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too narrow a band folds wrong signs, which must be noticed and mended."""
-    monkeypatch.setattr(l1_folding, "_BAND", width)
-    Y, r = whitened_laplace(10, 1500, 0)
-    assert_optimal(round_direction(Y, r), Y, r)
-    far = np.random.default_rng(1).standard_normal(10)
-    assert_optimal(round_direction(Y, far), Y, far)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_residuals_that_vanish_at_the_start_but_not_at_the_optimum(seed: int) -> None:
-    """Columns without a sign at r fold into nothing: they must not be forgotten."""
-    rng = np.random.default_rng(seed)
-    Y = rng.standard_normal((6, 800)) * (rng.random((6, 800)) < 0.3)
-    Y[0] += 0.5 * np.sign(Y[0]) + 0.4 * Y[1]
-    r = np.eye(6)[0]
-    assert np.sum(r @ Y == 0) > 300
-    assert_optimal(round_direction(Y, r), Y, r)
 
 
 @pytest.mark.parametrize("damage", ["infeasible", "suboptimal"])
@@ -312,39 +213,10 @@ def test_badly_conditioned_data() -> None:
         assert found.objective <= theirs.objective * (1 + 1e-9)
 
 
-def test_columns_agree_with_dense_arithmetic() -> None:
-    rng = np.random.default_rng(0)
-    M, T = rng.standard_normal((5, 40)), rng.standard_normal((5, 3))
-    columns = Columns(M.astype(np.float32), 0.5, T)
-    C = 0.5 * T.T @ M.astype(np.float32)
-    x, t, weight = rng.standard_normal(3), rng.standard_normal(40), rng.random(40)
-    np.testing.assert_allclose(columns.dot(x), C.T @ x, atol=1e-13)
-    np.testing.assert_allclose(columns.combine(t), C @ t, atol=1e-13)
-    np.testing.assert_allclose(columns.gram(weight), C @ np.diag(weight) @ C.T, atol=1e-12)
-    np.testing.assert_allclose(columns.take(np.array([7, 2])), C[:, [7, 2]], atol=1e-13)
-    deficient = Columns(np.vstack([C, C[:1] + C[1:2]]))
-    better, change = deficient.well_conditioned()
-    assert change is not None
-    assert change.shape == (4, 3)
-    np.testing.assert_allclose(better.matrix @ better.matrix.T, np.eye(3), atol=1e-12)
-
-
-def test_regression_is_the_median_in_one_dimension() -> None:
-    values = np.random.default_rng(0).standard_normal(31)
-    found = minimize_l1(Columns(-np.ones((1, 31))), values, np.zeros(1))
-    assert found.x[0] == pytest.approx(np.median(values), abs=1e-15)
-    assert found.exact
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"method": "simplex"}, "method must be one of 'highs', 'interior-point'; got 'simplex'"),
-        ({"Y": np.ones(4)}, r"Y must be n x p.*got shape \(4,\)"),
-        ({"Y": np.ones((0, 4))}, r"Y must be n x p.*got shape \(0, 4\)"),
-        ({"Y": np.full((3, 4), np.nan)}, "Y must be finite; got nan.*drop or impute"),
-        ({"Y": np.array([[1, np.inf], [0, 1], [1, 1]])}, "Y must be finite; got inf"),
-        ({"Y": np.ones((3, 4)) * 1j}, "Y must be real; got dtype complex128"),
         ({"r": np.zeros(3)}, "r must be finite and not zero.*result.point"),
         ({"r": np.array([1, np.nan, 0])}, "r must be finite and not zero; got largest entry nan"),
         ({"r": np.ones(4)}, r"r must have one entry per row of Y, shape \(3,\); got shape \(4,\)"),
@@ -358,43 +230,35 @@ def test_bad_input_is_named_with_its_remedy(change: dict, message: str) -> None:
         round_direction(arguments.pop("Y"), arguments.pop("r"), **arguments)
 
 
-def test_sparse_matrices_are_refused_with_a_remedy() -> None:
-    sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(ValueError, match=r"Y must be a dense array; got .*toarray"):
-        round_direction(sparse.eye(3).tocsr(), np.ones(3))
+@pytest.mark.parametrize(
+    "Y",
+    [
+        np.ones(4),
+        np.ones((0, 4)),
+        np.ones((3, 4, 2)),
+        np.full((3, 4), np.nan),
+        np.array([[1, np.inf], [0, 1], [1, 1]]),
+        np.ones((3, 4)) * 1j,
+        [["a", "b"], ["c", "d"]],
+        [[1.0, 2.0], [3.0]],
+        np.ma.masked_less(np.arange(6.0).reshape(2, 3), 1.0),
+        da.zeros((3, 4), dtype=complex),
+    ],
+    ids=lambda Y: type(Y).__name__,
+)
+def test_data_are_refused_with_the_words_of_recover_dictionary(Y: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="Y must") as theirs:
+        recover_dictionary(Y)
+    with pytest.raises(type(theirs.value)) as ours:
+        round_direction(Y, np.ones(3))
+    assert str(ours.value) == str(theirs.value)
 
 
-@pytest.mark.parametrize("theta", [0.1, 0.2, 0.3])
-@pytest.mark.parametrize("off", [0.003, 0.01])
-def test_thousands_that_vanish_are_proved_from_a_sample_of_them(theta, off, monkeypatch):
-    rng = np.random.default_rng(int(100 * theta))
-    n, p = 12, 20_000
-    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < theta)
-    mixing = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    start = mixing[:, 0] + off * rng.standard_normal(n)
-    seen = []  # how many columns there were where all that vanishes went into a Gram matrix
-    original = l1_vertex._many
-    monkeypatch.setattr(l1_vertex, "_many", lambda *a: seen.append(a[0].count) or original(*a))
-    sampled = round_direction(mixing @ X, start)
-    assert p not in seen
-    share = np.mean(np.abs(sampled.dual)[np.abs(sampled.direction @ mixing @ X) < 1e-9] > 0)
-    assert 0.01 < share < 0.51
-    monkeypatch.setattr(l1_vertex, "_SAMPLE", 10**9)
-    whole = round_direction(mixing @ X, start)
-    assert p in seen
-    for found in (sampled, whole):
-        assert found.certified
-        assert abs(found.direction @ mixing[:, 0]) == pytest.approx(1.0, abs=1e-14)
-        assert np.abs(found.dual).max() <= 1.0
-        balance = (mixing @ X) @ found.dual
-        balance -= (balance @ start) / (start @ start) * start
-        assert np.abs(balance).max() < 1e-9
-
-
-def test_the_share_that_vanishes_tells_sparse_rows_from_others():
-    rng = np.random.default_rng(3)
-    dense = rng.standard_normal(5000)
-    sparse = dense * (rng.random(5000) < 0.3)
-    assert _vanishing_share(dense) < 0.03
-    assert _vanishing_share(sparse + 1e-3 * rng.standard_normal(5000)) > 0.6
-    assert _vanishing_share(np.zeros(5)) == 0.0
+@pytest.mark.parametrize(
+    "convert", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, np.ndarray.tolist]
+)
+def test_sparse_matrices_and_lists_serve_as_arrays_do(convert: Any) -> None:
+    Y, r, _ = sparse_rows(5, 300, 0.05)
+    expected, found = round_direction(Y, r), round_direction(convert(Y), r)
+    np.testing.assert_allclose(found.solution, expected.solution, atol=1e-13)
+    assert_optimal(found, Y, r)

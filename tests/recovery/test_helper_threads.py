@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from riemtr.recovery.helpers import Helpers
+from riemtr.recovery.helper_threads import Helpers
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])

@@ -12,7 +12,7 @@ from riemtr.recovery import round_direction
 
 @pytest.fixture(autouse=True)
 def _in_this_thread_and_in_chunks_as_they_come(monkeypatch):
-    monkeypatch.setattr("riemtr.data.partitioned._JOINED", 0)
+    monkeypatch.setattr("riemtr.data.dask_arrays._JOINED", 0)
     with dask.config.set(scheduler="synchronous"):
         yield
 

@@ -1,4 +1,4 @@
-"""Which rows are good, and what can be done about the others.
+"""Which rows are good, and the reasons not to trust the others.
 
 Rounding sees all of the data, so it repairs what deflation loses as long as the direction it gets
 is near a target. Three things betray a row where it was not: it depends on rows already found, its
@@ -8,17 +8,14 @@ thousands, show that the data do follow the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from riemtr.recovery.rounding import Rounding
-from riemtr.recovery.rows import Row
+from riemtr.recovery.report import Atom
 
 _INDEPENDENT = 0.1  # least part of a direction outside the span of better rows
-_ROUNDS = 5  # of rounding a rounded direction again
-_UNMOVED = 1e-9  # distance between two roundings that are the same
 _MODEL_HOLDS = 0.5  # share of exact rows from which the others are taken to be mistakes
 
 
@@ -35,7 +32,7 @@ class Sorting:
     model_holds: bool
 
 
-def sort_rows(rows: Sequence[Row]) -> Sorting:
+def sort_rows(rows: Sequence[Atom]) -> Sorting:
     """Tell good rows from bad ones, the better first where two exclude each other."""
     holds = sum(row.exact for row in rows) >= _MODEL_HOLDS * len(rows)
     ranking = sorted(
@@ -43,7 +40,7 @@ def sort_rows(rows: Sequence[Row]) -> Sorting:
         key=lambda i: (
             not rows[i].exact,
             not rows[i].certified,
-            not rows[i].solve.converged,
+            not rows[i].result.converged,
             rows[i].attempt,
             i,
         ),
@@ -64,35 +61,7 @@ def sort_rows(rows: Sequence[Row]) -> Sorting:
     return Sorting(tuple(good), tuple(bad), tuple(dependent), holds)
 
 
-def round_again(
-    rounding: Rounding,
-    again: Callable[[int, np.ndarray], Rounding],
-    exact: Callable[[np.ndarray], bool],
-) -> Rounding:
-    """Round a rounded direction until it is exact or no longer moves.
-
-    With \\|r\\| = 1 and <r, q> = 1, \\|q\\| is at least 1, so \\|q'Y\\|_1 / \\|q\\| falls in every
-    round: this is descent for the l1 norm itself over the sphere.
-
-    Parameters
-    ----------
-    rounding : Rounding
-        The first one.
-    again : callable
-        ``again(number, direction)`` rounds a direction.
-    exact : callable
-        Whether a direction gives an exactly sparse row.
-    """
-    for number in range(_ROUNDS):
-        new = again(number, rounding.direction)
-        moved = float(np.linalg.norm(new.direction - rounding.direction))
-        rounding = new
-        if moved <= _UNMOVED or exact(rounding.direction):
-            break
-    return rounding
-
-
-def replace_dependent(rows: Sequence[Row], sorting: Sorting) -> list[np.ndarray]:
+def replace_dependent(rows: Sequence[Atom], sorting: Sorting) -> list[np.ndarray]:
     """Return the directions, dependent ones replaced by a basis of the others' complement."""
     directions = [row.direction for row in rows]
     if sorting.dependent:
@@ -103,7 +72,7 @@ def replace_dependent(rows: Sequence[Row], sorting: Sorting) -> list[np.ndarray]
     return directions
 
 
-def doubts(row: Row, rows: Sequence[Row], index: int, sorting: Sorting) -> tuple[str, ...]:
+def doubts(row: Atom, rows: Sequence[Atom], index: int, sorting: Sorting) -> tuple[str, ...]:
     """Return the reasons not to trust a row, most serious first."""
     found = []
     if index in sorting.dependent:
@@ -118,6 +87,6 @@ def doubts(row: Row, rows: Sequence[Row], index: int, sorting: Sorting) -> tuple
         found.append("not exactly sparse, though most rows are: it may mix several")
     if row.rounding is not None and not row.rounding.certified:
         found.append(f"rounding not certified (duality gap {row.rounding.duality_gap:.1e})")
-    if not row.solve.converged and not row.exact:
-        found.append(f"the solver did not converge ({row.solve.status})")
+    if not row.result.converged and not row.exact:
+        found.append(f"the solver did not converge ({row.result.status})")
     return tuple(found)

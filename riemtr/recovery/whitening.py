@@ -1,0 +1,105 @@
+"""Singular values and whitened copies of data, in passes.
+
+Forming ``Y Y'`` squares the condition number. Data that are not well conditioned are therefore
+whitened in several passes, each on the result of the one before (as in CholeskyQR2), and what comes
+out has orthogonal rows to rounding at any condition number that is not a numerical rank deficiency.
+Blocks of columns keep the memory at that of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riemtr.data.aligned_arrays import empty_aligned
+from riemtr.data.blocks import gram, product_blocks
+from riemtr.data.matrices import largest_entry
+from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.recovery.reconstruction import column_signs
+
+_WELL_CONDITIONED = 1e-2  # eigenvalue ratio of a Gram matrix from which one pass is accurate
+_MOST_PASSES = 6  # three whiten anything that is not rank-deficient: it only guards the loop
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """``unit * Y = left @ diag(values) @ (turn @ Z)``, whose last factor has orthonormal rows."""
+
+    left: np.ndarray
+    values: np.ndarray
+    turn: np.ndarray
+    Z: Matrix
+    unit: float
+
+
+def decompose(Y: Matrix) -> Whitening:
+    """Find the singular values and vectors of Y, in passes over whitened copies Z of Y.
+
+    The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
+    multiplies root by what that took out. A Gram matrix does not resolve eigenvalues below a
+    floor; those are raised to it, and what remains of them is left to the next pass. Two such
+    passes reach ``floor * largest``: singular values that small are rounding, and are dropped.
+    """
+    n = Y.shape[0]
+    floor = 10 * n * float(np.finfo(np.float64).eps)
+    tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
+    unit = _power_of_two(Y)
+    Z: Matrix = Y
+    root = np.eye(n)
+    for _ in range(_MOST_PASSES):
+        eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0))
+        if eigenvalues[-1] == 0:
+            raise ValueError("Y must not be zero everywhere; got only zeros")
+        spread = np.sqrt(np.maximum(eigenvalues, floor * eigenvalues[-1]))
+        left, values, right = np.linalg.svd(root @ (vectors * spread), full_matrices=False)
+        kept = int(np.count_nonzero(values > tolerance * values[0]))
+        turn = right[:kept] @ (vectors / spread).T
+        left, values = left[:, :kept], values[:kept]
+        if eigenvalues[0] >= _WELL_CONDITIONED * eigenvalues[-1]:
+            break
+        Z, root = apply_map(turn, Z, Y, unit), left * values
+        turn = np.eye(kept)
+    signs = column_signs(left)  # or rounding would choose them
+    return Whitening(left * signs, values, signs[:, None] * turn, Z, unit)
+
+
+def _power_of_two(Y: Matrix) -> float:
+    """Return 1, or where squares of the entries would over- or underflow, what prevents it."""
+    largest = Y.largest if isinstance(Y, Partitioned) else largest_entry(Y)
+    exponent = math.frexp(largest)[1]
+    return 1.0 if abs(exponent) < 400 else math.ldexp(1.0, min(-exponent, 1000))
+
+
+def _gram(Z: Matrix, unit: float) -> np.ndarray:
+    """Return ``unit^2 Z Z'``, summed in float64."""
+    if isinstance(Z, Partitioned):
+        return Z.total(_gram_of_block, unit)[0]
+    return gram(Z, unit)
+
+
+def _gram_of_block(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
+    return (gram(block, unit),)
+
+
+def apply_map(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
+    """Return ``map_ @ Z``: over Z itself, or if that is still the user's Y, in a new array.
+
+    What is partitioned is mapped when visited, and so takes no memory until it is kept.
+    """
+    r = map_.shape[0]
+    if isinstance(Z, Partitioned):
+        return Z.mapped(_apply_to_block, map_, unit if Z is Y else 1.0, rows=r)
+    if Z is Y:
+        out = empty_aligned((r, Y.shape[1]), Y.dtype)
+    else:
+        out, unit = Z[:r], 1.0
+    for columns, block in product_blocks(Z, unit):
+        out[:, columns] = map_ @ block
+    return out
+
+
+def _apply_to_block(block: np.ndarray, map_: np.ndarray, unit: float) -> np.ndarray:
+    return apply_map(map_, block, block, unit)

@@ -1,0 +1,76 @@
+"""What people see of a recovery: tables, verdicts, progress."""
+
+import numpy as np
+import pytest
+
+from riemtr.data import BernoulliGaussian, Conditioned
+from riemtr.recovery import Atom, Progress, Rounding, Solve, recover_dictionary
+from riemtr.recovery.report import print_progress, watcher
+
+
+def draw(n, p=1000):
+    return BernoulliGaussian(n=n, p=p, theta=0.2, dictionary=Conditioned(10.0)).draw(0)
+
+
+def atom(gap=0.0, exact=True, doubts=()):
+    q = np.array([1.0, 0.0])
+    rounding = None if gap is None else Rounding(q, q, 1.0, gap, np.empty(0), 1, "test")
+    return Atom(Solve(q, 2, 0.0, 0.0, 1, 0.0, True, "fine"), rounding, q, 9, exact, 0, doubts)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (atom(), "exactly sparse, certified"),
+        (atom(gap=1e-3), "exactly sparse"),
+        (atom(exact=False), "certified"),
+        (atom(gap=None, exact=False), "not rounded"),
+        (atom(doubts=("this", "that")), "doubtful: this; that"),
+    ],
+)
+def test_verdicts_say_what_is_proved(found, verdict):
+    assert found.verdict == verdict
+    assert verdict in repr(found)
+    assert found.trusted == (not found.doubts)
+    assert found.certified == (found.rounding is not None and found.rounding.duality_gap <= 1e-9)
+
+
+def test_report_and_progress(capsys):
+    Y = draw(15, p=1500).observations
+    seen = []
+    found = recover_dictionary(Y, rng=0, progress=seen.append)
+    assert [s.stage for s in seen[:15]] == ["solve"] * 15
+    assert (seen[29].stage, seen[29].done, seen[29].total) == ("round", 15, 15)
+    text, page = repr(found), found._repr_html_()
+    for part in ("15 x 15, from 1500 samples", "15 of 15", "exactly sparse, certified", "3 more"):
+        assert part in text
+        assert part in page
+    assert found.objective == pytest.approx(np.abs(found.coefficients).sum())
+    assert "certified" in repr(found.atoms[0])
+    assert capsys.readouterr() == ("", "")
+    recover_dictionary(Y[:3, :50], rng=0, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "solve" in err
+    assert "3/3" in err
+
+
+def test_a_dictionary_without_exact_rows_is_not_praised():
+    noise = np.random.default_rng(0).standard_normal((4, 400))
+    found = recover_dictionary(noise, rng=0)
+    assert found.certified
+    assert "as far as one row can tell: none is exactly sparse" in repr(found)
+    assert "none is exactly sparse" not in repr(recover_dictionary(draw(4).observations, rng=0))
+
+
+def test_progress_is_one_line_that_ends_with_the_stage(capsys):
+    print_progress(Progress("round", 1, 2, 0, 0.5))
+    print_progress(Progress("round", 2, 2, 3, 1.0))
+    first, second = capsys.readouterr().err.split("\r")[1:]
+    assert "1/2 0.5 s" in first
+    assert not first.endswith("\n")
+    assert "2/2 (again, attempt 3) 1.0 s" in second
+    assert second.endswith("\n")
+    assert watcher(False)(Progress("round", 1, 2, 0, 0.5)) is None
+    assert capsys.readouterr() == ("", "")
+    assert watcher(print) is print

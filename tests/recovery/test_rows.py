@@ -1,0 +1,77 @@
+"""One row: what the solver says is kept, and exact rows are told from mixtures."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from riemtr.data import BernoulliGaussian, Conditioned, Identity, Orthogonal
+from riemtr.recovery.deflation import Deflation
+from riemtr.recovery.rounding import round_direction
+from riemtr.recovery.rows import (
+    Inspector,
+    as_rounding,
+    default_solver,
+    lifted,
+    round_against,
+    solve_deflated,
+)
+from riemtr.solvers import Status
+
+SEED = np.random.SeedSequence(0)
+
+
+def test_a_solve_on_the_complement_is_lifted_to_a_row_of_the_truth():
+    sample = BernoulliGaussian(n=8, p=3000, theta=0.2, dictionary=Identity()).draw(0)
+    deflation = Deflation(sample.observations)
+    deflation.set_aside(np.eye(8)[3])
+    solver = default_solver(float(np.sqrt(np.mean(sample.observations**2))), 1e-2)
+    record = solve_deflated(deflation.complement, 1e-2, solver, SEED)
+    found = lifted(record, deflation)
+    assert found.converged
+    assert (found.dimension, found.direction.shape) == (7, (8,))
+    assert abs(found.direction[3]) < 1e-14
+    assert np.abs(found.direction).max() > 0.999
+    again = solve_deflated(deflation.complement, 1e-2, solver, SEED)
+    np.testing.assert_array_equal(again["point"], record["point"])
+
+
+def test_in_dimension_one_nothing_is_solved():
+    y = np.array([[3.0, 0.0, -1.0]])
+    record = solve_deflated(y, 1e-2, None, SEED)
+    assert record["point"] == 1.0
+    assert record["converged"]
+    assert record["cost"] == pytest.approx(4.0 / 3.0, abs=1e-2)  # |y| but for the smoothing
+
+
+def test_solvers_of_others_need_say_no_more_than_point_cost_and_converged():
+    result = SimpleNamespace(point=np.array([3.0, 4.0]), cost=1.0, converged=False)
+    solver = SimpleNamespace(solve=lambda problem, start, rng: result)
+    record = solve_deflated(np.ones((2, 5)), 1e-2, solver, SEED)
+    np.testing.assert_allclose(record["point"], [0.6, 0.8])
+    assert np.isnan(record["gradient_norm"])
+    result.status = Status.INTERRUPTED
+    with pytest.raises(KeyboardInterrupt):
+        solve_deflated(np.ones((2, 5)), 1e-2, solver, SEED)
+
+
+def test_a_rounding_survives_as_a_record():
+    Y = np.random.default_rng(0).standard_normal((4, 200))
+    expected = round_direction(Y, np.ones(4))
+    found = as_rounding(round_against(Deflation(Y), np.ones(4)))
+    np.testing.assert_array_equal(found.solution, expected.solution)
+    assert found.duality_gap == expected.duality_gap
+    assert found.dual.size == 0
+
+
+@pytest.mark.parametrize("dictionary", [Orthogonal(), Conditioned(100.0)])
+def test_mixtures_are_not_exact_however_many_zeros_they_have(dictionary):
+    sample = BernoulliGaussian(n=8, p=1500, theta=0.2, dictionary=dictionary).draw(0)
+    inspector = Inspector(Deflation(sample.observations))
+    rows, X = np.linalg.inv(sample.dictionary), sample.coefficients
+    both = np.flatnonzero(X[0] * X[1])[0]
+    mixture = X[1, both] * rows[0] - X[0, both] * rows[1]  # vanishes on that sample as well
+    for direction, expected in ((rows[0], True), (rows[5], True), (mixture, False)):
+        zeros, exact = inspector.inspect(direction / np.linalg.norm(direction))
+        assert zeros > 600
+        assert exact is expected

@@ -1,0 +1,74 @@
+"""The decomposition behind preconditioning, against LAPACK's singular values."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from riemtr.data.dask_arrays import as_data
+from riemtr.recovery import whitening
+from riemtr.recovery.whitening import apply_map, decompose
+
+
+def given(n, p, values, seed=0):
+    """U diag(values) V' with random orthonormal U and V."""
+    rng = np.random.default_rng(seed)
+    left = np.linalg.qr(rng.standard_normal((n, len(values))))[0]
+    right = np.linalg.qr(rng.standard_normal((p, len(values))))[0]
+    return (left * values) @ right.T
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """One entry for every Gram matrix that was formed."""
+    calls = []
+    gram = whitening._gram
+    monkeypatch.setattr(whitening, "_gram", lambda *a: calls.append(a) or gram(*a))
+    return calls
+
+
+@pytest.mark.parametrize("smallest", [1.0, 0.2, 1e-3, 1e-8, 1e-11])
+@pytest.mark.parametrize("factor", [1.0, 1e-200, 1e200])
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_the_factors_are_those_of_lapack(smallest, factor, partitioned):
+    values = np.geomspace(1.0, smallest, 12)
+    Y = factor * given(12, 500, values)
+    before = Y.copy()
+    found = decompose(as_data(da.from_array(Y, chunks=(12, 200))) if partitioned else Y)
+    np.testing.assert_array_equal(Y, before)
+    assert np.log2(found.unit) % 1 == 0
+    np.testing.assert_allclose(found.values / found.unit / factor, values, rtol=1e-14 / smallest)
+    np.testing.assert_allclose(found.left.T @ found.left, np.eye(12), atol=1e-13)
+    Z = found.Z.to_dask().compute() if partitioned else found.Z
+    rows = found.turn @ Z * (found.unit if smallest >= 0.2 else 1.0)  # then Z is Y itself
+    np.testing.assert_allclose(rows @ rows.T, np.eye(12), atol=1e-13)
+    np.testing.assert_allclose(
+        (found.left * found.values) @ rows, found.unit * Y, atol=1e-13 * found.values[0]
+    )
+
+
+@pytest.mark.parametrize(("smallest", "count"), [(0.11, 1), (0.09, 2), (1e-3, 2), (1e-9, 3)])
+def test_well_conditioned_data_take_one_pass_and_no_copy(smallest, count, passes):
+    Y = given(10, 300, np.geomspace(1.0, smallest, 10))
+    found = decompose(Y)
+    assert len(passes) == count
+    assert (found.Z is Y) == (count == 1)
+
+
+@pytest.mark.parametrize(("smallest", "rank"), [(1e-12, 20), (1e-14, 19), (0.0, 19)])
+def test_the_rank_is_resolved_in_three_passes(smallest, rank, passes):
+    """The documented tolerance is 20 n eps, 9e-14 here."""
+    Y = given(20, 400, [*np.geomspace(1, 1e-3, 19), smallest])
+    assert decompose(Y).values.size == rank
+    assert len(passes) <= 3
+
+
+def test_the_users_data_are_mapped_to_a_new_array_and_copies_in_place():
+    rng = np.random.default_rng(0)
+    Y, turn = rng.standard_normal((5, 70)), rng.standard_normal((3, 5))
+    fresh = apply_map(turn, Y, Y, 0.5)
+    assert not np.shares_memory(fresh, Y)
+    np.testing.assert_allclose(fresh, 0.5 * turn @ Y, atol=1e-14)
+    Z = Y.copy()
+    over = apply_map(turn, Z, Y, 0.5)  # the unit went into Z with the first map
+    assert np.shares_memory(over, Z)
+    np.testing.assert_allclose(over, turn @ Y, atol=1e-14)

@@ -1,0 +1,40 @@
+"""What counts as zero: rounding, relative to the sample, and nothing else."""
+
+import numpy as np
+import pytest
+
+from riemtr.data.blocks import column_lengths
+from riemtr.recovery.zeros import clear_rounding, zeros_of
+
+
+@pytest.mark.parametrize(("dtype", "rounding"), [(np.float64, 1e-14), (np.float32, 1e-7)])
+def test_zeros_are_found_in_samples_of_any_length_but_zero(dtype, rounding):
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((3, 90))
+    Y[0, :30] *= rounding  # what rounding leaves
+    Y[:, 80:] = 0.0
+    Y *= 10.0 ** rng.uniform(-6, 6, 90)
+    Y = Y.astype(dtype)
+    found = zeros_of(Y, column_lengths(Y), np.eye(3)[0], most=1000)
+    assert found.count == 30
+    assert found.gram.dtype == np.float64
+    expected = Y[:, :30].astype(float) @ Y[:, :30].T.astype(float)
+    np.testing.assert_allclose(found.gram, expected, rtol=1e-12, atol=1e-20)
+
+
+@pytest.mark.parametrize("most", [1, 7, 50, 99, 100, 1000])
+def test_the_gram_matrix_is_of_about_as_many_samples_as_asked_for(most):
+    Y = np.vstack([np.zeros(100), np.ones(100)])
+    found = zeros_of(Y, column_lengths(Y), np.array([1.0, 0.0]), most)
+    assert found.count == 100
+    taken = found.gram[1, 1]
+    assert min(most, 100) <= taken <= max(2 * most, 2)
+
+
+def test_rounding_is_cleared_from_exact_rows_only():
+    X = np.array([[1e-15, 2.0, 1e-15], [1e-15, 1e-3, 5.0]])
+    lengths, scales = np.array([1.0, 1.0, 1e-6]), np.array([1.0, 2.0])
+    expected = X.copy()
+    expected[0, 0] = 0.0  # the last is as small, but so is its sample
+    clear_rounding(X, lengths, scales, np.array([True, False]))
+    np.testing.assert_array_equal(X, expected)
