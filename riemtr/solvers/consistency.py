@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections import deque
 
+import numpy as np
+
 from riemtr.manifolds import transport
 from riemtr.problem import Evaluation
 from riemtr.subproblem import Step
@@ -42,7 +44,7 @@ class Consistency:
         """Whether the cost did not change as its gradient says."""
         try:
             return any(_is_off(*each) for each in self._last)
-        except (AttributeError, NotImplementedError):  # of a manifold without transport
+        except (AttributeError, NotImplementedError, np.linalg.LinAlgError):  # of the transport
             return False
 
 
