@@ -46,7 +46,8 @@ class Rounding:
         \\|q'Y\\|_1.
     duality_gap : float
         (objective - bound) / objective, where bound is proved by ``dual``: what the rounding
-        errors in Y t = lambda r could cost is counted in.
+        errors in Y t = lambda r, and in the objective, could cost is counted in, so that it grows
+        with the condition number of Y. 0 where the objective is zero to rounding.
     dual : ndarray, shape (p,)
         t, with \\|t\\|_inf <= 1 and Y t = lambda r to rounding.
     iterations : int
@@ -124,22 +125,22 @@ class Rounder:
         unit, length = _checked_direction(r, whole.rows)
         program = balanced_program(whole.row_lengths, unit)
         origin, basis = program.origin, program.basis
-        columns = Columns(whole.matrix, whole.scale, basis, program.noise, whole)
+        columns = Columns(whole.matrix, whole.scale, basis, program.rounding, whole)
         offset = whole.dot(origin)
         if columns.rows == 0:  # n = 1: the constraint alone determines q
-            solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns, offset)
+            solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns)
         else:
             solved = _METHODS[method](columns, offset)
         x, dual = solved.solution.x, solved.solution.dual
         q = origin + basis @ x
-        objective = float(np.abs(whole.dot(q)).sum())
+        residual = whole.dot(q)
+        objective = float(np.abs(residual).sum())
         if objective <= program.negligible(x, columns.count):
             gap = 0.0  # zero to rounding, and nothing is below zero
         else:
-            value, error = float(offset @ dual), columns.combine(dual)
-            noise = float(columns.noise * np.sqrt(columns.count))
-            few, all_ = (solved.kept, solved.kept_offset), (columns, offset)
-            gap = relative_gap(objective, value, error, noise, few, all_)
+            value, error = float(residual @ dual), columns.combine(dual)
+            size, unsure = program.length(x), program.uncertainty(q, whole.row_lengths)
+            gap = relative_gap(objective, value, error, size, unsure, solved.kept, columns)
         return Rounding(
             direction=unit_vector(q)[0],
             solution=q / program.stretch / length,
@@ -171,9 +172,9 @@ def _highs(columns: Columns, offset: np.ndarray) -> Folded:
     )
     if answer.x is None:
         nothing = Regression(np.zeros(columns.rows), np.zeros(columns.count), False, answer.nit)
-        return Folded(nothing, columns, offset)
+        return Folded(nothing, columns)
     solution = Regression(answer.eqlin.marginals, np.clip(answer.x, -1.0, 1.0), True, answer.nit)
-    return Folded(solution, columns, offset)
+    return Folded(solution, columns)
 
 
 _METHODS: dict[str, Callable[[Columns, np.ndarray], Folded]] = {
