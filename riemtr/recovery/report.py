@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,15 @@ class Atom:
     def __repr__(self) -> str:
         gap = "none" if self.rounding is None else f"{self.rounding.duality_gap:.1e}"
         return f"<Atom: {self.verdict}; {self.zeros} zeros, duality gap {gap}>"
+
+
+def in_units_of(atom: Atom, unit: float) -> Atom:
+    """Return the atom of Y, from that of unit * Y."""
+    solve, rounding = atom.result, atom.rounding
+    solve = replace(solve, cost=solve.cost / unit, gradient_norm=solve.gradient_norm / unit)
+    if rounding is not None:
+        rounding = replace(rounding, objective=rounding.objective / unit)
+    return replace(atom, result=solve, rounding=rounding)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

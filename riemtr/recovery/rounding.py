@@ -11,6 +11,7 @@ regression that :mod:`riemtr.recovery.l1_interior_point` solves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,8 +28,10 @@ from riemtr.recovery.l1_folding import Folded, minimize_folded
 from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression
 from riemtr.recovery.l1_program import balanced_program, unit_vector
+from riemtr.recovery.units import in_safe_units
 
 _SMALL_ENTRIES = 10**7  # of another type than float64, converted once and not in every product
+_SHORTEST, _LONGEST = 1e-290, 1e290  # directions whose reciprocals are numbers of full precision
 CERTIFIED_GAP = 1e-9  # the largest relative duality gap that counts as proof
 
 
@@ -98,9 +101,11 @@ def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") ->
     if method != "interior-point" and is_dask_array(Y):
         raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
     data = as_data(Y)
+    direction, length = _checked_direction(r, data.shape[0])
+    data, unit = in_safe_units(data)
     if isinstance(data, Partitioned):
-        return _round_against_partitioned(data, r)
-    return Rounder(data).round(r, method)
+        return _in_units_of(_round_against_partitioned(data, direction), unit, length)
+    return _in_units_of(Rounder(data).round(direction, method), unit, length)
 
 
 class Rounder:
@@ -155,10 +160,19 @@ class Rounder:
 def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> Rounding:
     from riemtr.recovery.partitioned_deflation import PartitionedDeflation  # built on this module
 
-    deflation = PartitionedDeflation(data)
-    unit, length = _checked_direction(r, deflation.data.rows)
-    found = deflation.round(unit)
-    return replace(found, solution=found.solution / length, objective=found.objective / length)
+    return PartitionedDeflation(data).round(r)
+
+
+def _in_units_of(found: Rounding, unit: float, length: float) -> Rounding:
+    """Return the rounding of r against Y, from that of r / length against unit * Y."""
+    with np.errstate(over="ignore", under="ignore"):
+        objective = float(np.float64(found.objective) / length / unit)
+    if not math.isfinite(objective) or objective == 0.0 < found.objective:
+        raise ValueError(
+            f"r must have a length at which the objective, of the size of Y over that of r, is in "
+            f"the range of floats; got {length:.1e}: change the units of r, or of Y"
+        )
+    return replace(found, solution=found.solution / length, objective=objective)
 
 
 def _highs(columns: Columns, offset: np.ndarray) -> Folded:
@@ -195,6 +209,11 @@ def _checked_direction(r: np.ndarray, n: int) -> tuple[np.ndarray, float]:
         )
     vector = vector.astype(np.float64)
     largest = float(np.max(np.abs(vector)))
+    if not _SHORTEST <= largest <= _LONGEST and 0.0 < largest < np.inf:
+        raise ValueError(
+            f"r must have its largest entry between {_SHORTEST:.0e} and {_LONGEST:.0e}, or q with "
+            f"<r, q> = 1 leaves the range of floats; got {largest:.1e}: pass r / np.abs(r).max()"
+        )
     if not np.isfinite(largest) or largest == 0.0:
         raise ValueError(
             f"r must be finite and not zero; got largest entry {largest}: "
