@@ -32,7 +32,7 @@ class Atom:
     direction : ndarray, shape (r,)
         The unit vector q for which q' (whitened Y) is the row, up to scale.
     zeros : int
-        Entries of the row that vanish to rounding where the sample does not.
+        Entries of the row that vanish to rounding where the sample does not: zeros of X.
     exact : bool
         Whether that is far more than any vertex of the linear program has: the row is sparse by
         itself, not by force.
@@ -100,7 +100,7 @@ class Recovery:
     dictionary : ndarray, shape (n, r)
         A, one atom per column; r = n unless the rank was reduced.
     coefficients : ndarray, shape (r, p)
-        X, a Dask array where Y is one. What is rounding in exactly sparse rows is set to zero.
+        X, a Dask array where Y is one. What is rounding is set to zero.
     directions : ndarray, shape (r, r)
         Unit vectors q as columns, on the sphere of the whitened data (of Y itself without
         preconditioning).
