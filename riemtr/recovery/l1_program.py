@@ -36,16 +36,7 @@ class Program:
 
     def negligible(self, x: np.ndarray, count: int) -> float:
         """What rounding leaves of an objective that is zero, at x, with so many samples."""
-        return self.rounding * float(np.sqrt(count)) * self.length(x)
-
-    def length(self, x: np.ndarray) -> float:
-        """The length of q in balanced coordinates."""
-        return float(np.hypot(1.0, np.linalg.norm(x)))
-
-    def uncertainty(self, q: np.ndarray, row_lengths: np.ndarray) -> float:
-        """What rounding may change an objective at q by: the residuals err independently."""
-        terms = np.linalg.norm(q * row_lengths)
-        return 0.5 * float(np.finfo(float).eps * np.sqrt(len(q)) * terms)
+        return self.rounding * float(np.sqrt(count)) * balanced_length(x)
 
 
 def balanced_program(row_lengths: np.ndarray, unit: np.ndarray) -> Program:
@@ -55,6 +46,17 @@ def balanced_program(row_lengths: np.ndarray, unit: np.ndarray) -> Program:
     unit, stretch = unit_vector(levels * unit)
     basis = levels[:, None] * HouseholderBasis(unit).matrix()
     return Program(levels * unit, basis, _rounding(row_lengths, levels), stretch)
+
+
+def balanced_length(x: np.ndarray) -> float:
+    """The length of q in balanced coordinates, where r has length 1."""
+    return float(np.hypot(1.0, np.linalg.norm(x)))
+
+
+def uncertainty(q: np.ndarray, row_lengths: np.ndarray) -> float:
+    """What rounding may change \\|q'Y\\|_1 by: n roundings per residual, all independent."""
+    terms = np.linalg.norm(q * row_lengths)
+    return 0.5 * float(np.finfo(float).eps * np.sqrt(len(q)) * terms)
 
 
 def _row_levels(lengths: np.ndarray) -> np.ndarray:

@@ -16,7 +16,13 @@ from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import GROWTH, REPAIRS, ZERO
 from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression, minimize_l1
-from riemtr.recovery.l1_program import Program, balanced_program, unit_vector
+from riemtr.recovery.l1_program import (
+    Program,
+    balanced_length,
+    balanced_program,
+    uncertainty,
+    unit_vector,
+)
 from riemtr.recovery.l1_smoothing import smoothed_guess
 from riemtr.recovery.l1_vertex import EXACT_GAP, gram_solver, is_feasible
 from riemtr.recovery.partitioned_visits import (
@@ -181,8 +187,8 @@ class _Task:
         program, small = self.program, solved.small
         if solved.objective <= program.negligible(solved.x, self.count):
             return 0.0  # zero to rounding, and nothing is below zero
-        error, size = program.basis.T @ solved.image, program.length(solved.x)
-        unsure = program.uncertainty(self.at(solved.x), self.row_lengths)
+        error, size = program.basis.T @ solved.image, balanced_length(solved.x)
+        unsure = uncertainty(self.at(solved.x), self.row_lengths)
         return relative_gap(solved.objective, solved.value, error, size, unsure, small.columns)
 
 

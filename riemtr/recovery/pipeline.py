@@ -73,7 +73,8 @@ def recover_dictionary(
         :mod:`riemtr.interop`; by default :func:`riemtr.PracticalTRM` to a tolerance of 1e-2 of
         the data's size, since rounding supplies the digits.
     precondition : bool
-        Whiten the data first; turn it off for orthogonal dictionaries or whitened data only.
+        Whiten the data first; turn it off for orthogonal dictionaries or whitened data only. Costs
+        and objectives are then in the units of Y, too.
     rounding : bool
         Make rows exact by linear programming, with a proof of optimality.
     rank : None, int or "auto"

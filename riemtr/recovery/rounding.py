@@ -27,7 +27,12 @@ from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
 from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression
-from riemtr.recovery.l1_program import balanced_program, unit_vector
+from riemtr.recovery.l1_program import (
+    balanced_length,
+    balanced_program,
+    uncertainty,
+    unit_vector,
+)
 from riemtr.recovery.units import in_safe_units
 
 _SMALL_ENTRIES = 10**7  # of another type than float64, converted once and not in every product
@@ -83,8 +88,8 @@ def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") ->
         A Dask array stays where it is, and the dual is left out. An array of float64, or a large
         one of float32, is read where it lies, never copied whole by ``"interior-point"``.
     r : ndarray, shape (n,)
-        The direction to round, of any length but zero: a solver's ``result.point``. The nearer to
-        the optimum, the faster.
+        The direction to round, its largest entry from 1e-290 to 1e290: a solver's
+        ``result.point``. The nearer to the optimum, the faster.
     method : {"interior-point", "highs"}
         ``"highs"`` is SciPy's solver, the reference; not for Dask arrays.
 
@@ -102,10 +107,9 @@ def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") ->
         raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
     data = as_data(Y)
     direction, length = _checked_direction(r, data.shape[0])
-    data, unit = in_safe_units(data)
     if isinstance(data, Partitioned):
-        return _in_units_of(_round_against_partitioned(data, direction), unit, length)
-    return _in_units_of(Rounder(data).round(direction, method), unit, length)
+        return _in_units_of(*_round_against_partitioned(data, direction), length)
+    return _in_units_of(Rounder(data).round(direction, method), 1.0, length)
 
 
 class Rounder:
@@ -121,7 +125,8 @@ class Rounder:
         largest = largest_entry(data)
         if data.size <= _SMALL_ENTRIES:
             data = data.astype(np.float64, copy=False)
-        scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
+        exponent = min(max(math.frexp(largest)[1], -1000), 1000)  # or the scale is no normal number
+        scale = math.ldexp(1.0, -exponent)  # a power of two rounds nothing
         self._whole = Columns(data, scale)
 
     def round(self, r: np.ndarray, method: str = "interior-point") -> Rounding:
@@ -144,7 +149,7 @@ class Rounder:
             gap = 0.0  # zero to rounding, and nothing is below zero
         else:
             value, error = float(residual @ dual), columns.combine(dual)
-            size, unsure = program.length(x), program.uncertainty(q, whole.row_lengths)
+            size, unsure = balanced_length(x), uncertainty(q, whole.row_lengths)
             gap = relative_gap(objective, value, error, size, unsure, solved.kept, columns)
         return Rounding(
             direction=unit_vector(q)[0],
@@ -157,10 +162,12 @@ class Rounder:
         )
 
 
-def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> Rounding:
+def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> tuple[Rounding, float]:
+    """Return the rounding against unit * Y, and the unit."""
     from riemtr.recovery.partitioned_deflation import PartitionedDeflation  # built on this module
 
-    return PartitionedDeflation(data).round(r)
+    scaled, unit = in_safe_units(data)
+    return PartitionedDeflation(scaled).round(r), unit
 
 
 def _in_units_of(found: Rounding, unit: float, length: float) -> Rounding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import numpy as np
 
@@ -22,6 +23,10 @@ def power_of_two(Y: Matrix) -> float:
     return math.ldexp(1.0, min(-exponent, 1000))
 
 
+@overload
+def in_safe_units(Y: Partitioned) -> tuple[Partitioned, float]: ...
+@overload
+def in_safe_units(Y: Matrix) -> tuple[Matrix, float]: ...
 def in_safe_units(Y: Matrix) -> tuple[Matrix, float]:
     """Return ``unit * Y`` and the unit, a power of two: Y itself, where that is 1."""
     unit = power_of_two(Y)
