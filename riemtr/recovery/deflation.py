@@ -123,9 +123,9 @@ class Deflation(Coordinates):
         """The Euclidean length of each sample."""
         return column_lengths(self.data)
 
-    def zeros(self, direction: np.ndarray, most: int) -> Zeros:
+    def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
-        turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, most)
+        turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, vanishing, most)
         return Zeros(turned.count, self.rotation @ turned.gram @ self.rotation.T)
 
     def round(self, direction: np.ndarray) -> Rounding:
@@ -142,19 +142,19 @@ class Deflation(Coordinates):
             dual=np.empty(0),
         )
 
-    def coefficients(self, form: NormalForm, exact: np.ndarray) -> np.ndarray:
+    def coefficients(self, form: NormalForm, vanishing: np.ndarray) -> np.ndarray:
         """Return X = scales * Q'Y, over the array of the turned data: the deflation ends with it.
 
         Parameters
         ----------
         form : NormalForm
-        exact : ndarray of bool, shape (n,)
-            The rows in which what is rounding is set to zero.
+        vanishing : ndarray, shape (n,)
+            What counts as zero, and is set to it, in each row.
         """
         lengths = self.lengths
         self._own()
         overwrite(form.scales[:, None] * (form.directions.T @ self.rotation), self.data)
-        clear_rounding(self.data, lengths, form.scales, exact)
+        clear_rounding(self.data, lengths, form.scales, vanishing)
         return self.data
 
     def _reflect(self, mirror: np.ndarray, weights: np.ndarray, sign: float) -> None:

@@ -46,19 +46,19 @@ class PartitionedDeflation(Coordinates):
         """Return Y Y', in the original coordinates."""
         return self.data.gram
 
-    def zeros(self, direction: np.ndarray, most: int) -> Zeros:
+    def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         share = most / self.data.shape[1]
-        return Zeros(*self.data.total(_zeros, direction, share))
+        return Zeros(*self.data.total(_zeros, direction, vanishing, share))
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data."""
         return round_partitioned(self.data, self._sample, direction)
 
-    def coefficients(self, form: NormalForm, exact: np.ndarray) -> Any:
+    def coefficients(self, form: NormalForm, vanishing: np.ndarray) -> Any:
         """Return X = scales * Q'Y as a Dask array, not computed yet, chunked like Y."""
         matrix = form.scales[:, None] * form.directions.T
-        blocks = self.data.mapped(_coefficients, matrix, form.scales, exact, rows=len(matrix))
+        blocks = self.data.mapped(_coefficients, matrix, form.scales, vanishing, rows=len(matrix))
         return blocks.to_dask()
 
     @cached_property
@@ -69,16 +69,16 @@ class PartitionedDeflation(Coordinates):
 
 
 def _zeros(
-    block: np.ndarray, first: int, direction: np.ndarray, share: float
+    block: np.ndarray, first: int, direction: np.ndarray, vanishing: float, share: float
 ) -> tuple[int, np.ndarray]:
     most = int(np.ceil(share * block.shape[1]))
-    found = zeros_of(block, column_lengths(block), direction, most)
+    found = zeros_of(block, column_lengths(block), direction, vanishing, most)
     return found.count, found.gram
 
 
 def _coefficients(
-    block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, exact: np.ndarray
+    block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, vanishing: np.ndarray
 ) -> np.ndarray:
     X = matrix.astype(block.dtype) @ block
-    clear_rounding(X, column_lengths(block), scales, exact)
+    clear_rounding(X, column_lengths(block), scales, vanishing)
     return X

@@ -38,6 +38,7 @@ from riemtr.recovery.rows import (
     round_against,
     solve_deflated,
 )
+from riemtr.recovery.zeros import count_zeros
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ class Run:
             if isinstance(white.data, Partitioned)
             else Deflation(white.data, owned)
         )
-        self.inspector = Inspector(self.deflation)
+        self.inspector = Inspector(self.deflation, white.matrix, white.inverse)
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size, mu) if solver is None else solver
 
@@ -194,9 +195,14 @@ class Run:
         gram = self.inspector.gram
         form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
         atoms = [replace(row, doubts=doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
+        for i in sorting.dependent:  # their directions were replaced
+            atoms[i] = replace(atoms[i], zeros=self.inspector.inspect(directions[:, i])[0])
         atoms = [atoms[i] for i in form.order]
-        exact = np.array([atom.exact for atom in atoms])
-        X = self.deflation.coefficients(form, exact)
+        vanishing = np.array([self.inspector.vanishing(q) for q in form.directions.T])
+        X = self.deflation.coefficients(form, vanishing)
+        if isinstance(X, np.ndarray):  # as counted before, but for what rounding decides
+            zeros = count_zeros(X)
+            atoms = [replace(atom, zeros=each) for atom, each in zip(atoms, zeros, strict=True)]
         kind = X.dtype
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),

@@ -19,10 +19,12 @@ from riemtr.recovery.helper_threads import Helpers
 from riemtr.recovery.passes import Run
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
-from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
+from riemtr.recovery.report import Atom, Recovery, Watcher, in_units_of, watcher
 from riemtr.recovery.rows import RowSolver
 from riemtr.recovery.threads import blas_threads_for
+from riemtr.recovery.units import check_range, in_safe_units
 
+_LEAST_MU = 1e-30  # over the size of scaled data: less smooths nothing, and its inverse overflows
 _WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
 
 
@@ -71,7 +73,8 @@ def recover_dictionary(
         :mod:`riemtr.interop`; by default :func:`riemtr.PracticalTRM` to a tolerance of 1e-2 of
         the data's size, since rounding supplies the digits.
     precondition : bool
-        Whiten the data first; turn it off for orthogonal dictionaries or whitened data only.
+        Whiten the data first; turn it off for orthogonal dictionaries or whitened data only. Costs
+        and objectives are then in the units of Y, too.
     rounding : bool
         Make rows exact by linear programming, with a proof of optimality.
     rank : None, int or "auto"
@@ -107,9 +110,10 @@ def recover_dictionary(
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
     with blas_threads_for(_entries_here(data)):
-        white = _prepare(data, precondition, rank)
+        white, unit = _prepare(data, precondition, rank)
         watch, helpers = watcher(progress), Helpers(jobs if _is_worth_helpers(data) else 1)
-        run = Run(white, precondition, float(mu), solver, seed, journal, watch, helpers, begin)
+        owned, scaled = white.data is not data, _scaled(mu, unit)
+        run = Run(white, owned, scaled, solver, seed, journal, watch, helpers, begin)
         try:
             rows = run.recover(rounding)
         except KeyboardInterrupt:
@@ -122,7 +126,8 @@ def recover_dictionary(
             helpers.close()
             journal.close()
         found = run.report(rows)
-    return replace(found, seconds=time.perf_counter() - begin)
+    atoms = tuple(in_units_of(atom, unit) for atom in found.atoms)
+    return replace(found, atoms=atoms, mu=float(mu), seconds=time.perf_counter() - begin)
 
 
 def recover_row(
@@ -150,10 +155,11 @@ def recover_row(
     data = as_data(Y)
     _check(mu, solver)
     with blas_threads_for(_entries_here(data)):
-        white, watch = _prepare(data, precondition, rank), watcher(False)
-        seed, helpers = _seed(rng, None), Helpers(1)
-        run = Run(white, precondition, float(mu), solver, seed, Journal(), watch, helpers, begin)
-        return run.round_row(run.solve_row(0), 0, 0)
+        white, unit = _prepare(data, precondition, rank)
+        watch, seed, helpers = watcher(False), _seed(rng, None), Helpers(1)
+        owned, scaled = white.data is not data, _scaled(mu, unit)
+        run = Run(white, owned, scaled, solver, seed, Journal(), watch, helpers, begin)
+        return in_units_of(run.round_row(run.solve_row(0), 0, 0), unit)
 
 
 def _check(mu: float, solver: RowSolver | None) -> None:
@@ -166,9 +172,12 @@ def _check(mu: float, solver: RowSolver | None) -> None:
         )
 
 
-def _prepare(data: Matrix, precondition: bool, rank: int | str | None) -> Preconditioned:
+def _prepare(
+    data: Matrix, precondition: bool, rank: int | str | None
+) -> tuple[Preconditioned, float]:
+    """Return the data to recover from, and their unit where they are not whitened."""
     if precondition:
-        return whiten(data, rank=rank)
+        return whiten(data, rank=rank), 1.0
     n, p = data.shape
     if rank is not None:
         raise ValueError(
@@ -181,8 +190,15 @@ def _prepare(data: Matrix, precondition: bool, rank: int | str | None) -> Precon
             f"and {p} samples; transpose Y if its samples are rows, or precondition with "
             f"rank='auto'"
         )
-    same = np.eye(n, dtype=data.dtype)
-    return Preconditioned(data, same, same, same, np.empty(0), n, 1.0, 1.0)
+    check_range(data)
+    data, unit = in_safe_units(data)
+    same = np.eye(n)
+    return Preconditioned(data, unit * same, same / unit, same, np.empty(0), n, 1.0, 1.0), unit
+
+
+def _scaled(mu: float, unit: float) -> float:
+    """Return mu for data scaled by that unit."""
+    return float(mu) if unit == 1.0 else max(float(mu) * unit, _LEAST_MU)
 
 
 def _jobs(n_jobs: int) -> int:

@@ -15,6 +15,7 @@ from riemtr.recovery.checkpoint import Record
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.rounding import Rounding
+from riemtr.recovery.zeros import threshold
 from riemtr.solvers import PracticalTRM, Status
 
 _VERTEX = 4  # zeros per unknown: a vertex of the linear program must have nearly one
@@ -131,11 +132,15 @@ class Inspector:
     Parameters
     ----------
     deflation : Deflation or PartitionedDeflation
-        The data, in whatever coordinates.
+        The whitened data, in whatever coordinates.
+    matrix, inverse : ndarray, shapes (r, n) and (n, r)
+        The whitening map W and its inverse, which multiply the rounding errors of the data.
     """
 
-    def __init__(self, deflation: DeflatedData):
+    def __init__(self, deflation: DeflatedData, matrix: np.ndarray, inverse: np.ndarray):
         self.deflation = deflation
+        size = float(np.linalg.norm(inverse.astype(np.float64), 2))
+        self._noise = size * matrix.astype(np.float64)
         self.gram = deflation.gram()
         values, vectors = np.linalg.eigh(self.gram)
         if not values[0] > len(values) * np.finfo(deflation.data.dtype).eps * values[-1]:
@@ -147,9 +152,16 @@ class Inspector:
 
     def inspect(self, direction: np.ndarray) -> tuple[int, bool]:
         """Count the zeros of the row q'Y, and tell whether they make it exactly sparse."""
-        n = len(direction)
-        zeros = self.deflation.zeros(direction, most=_SAMPLE * n)
-        if zeros.count < _VERTEX * n:
+        n, vanishing = len(direction), self.vanishing(direction)
+        zeros = self.deflation.zeros(direction, vanishing, most=_SAMPLE * n)
+        by_chance = vanishing * np.sqrt(n) * self.deflation.data.shape[1]
+        if zeros.count < _VERTEX * max(n, by_chance):
             return zeros.count, False
         shares = np.linalg.eigvalsh(self._whiten @ zeros.gram @ self._whiten.T)
         return zeros.count, n == 1 or bool(shares[1] >= _SPANNING * np.median(shares[1:]))
+
+    def vanishing(self, direction: np.ndarray) -> float:
+        """What counts as zero in the row q'Y, over the length of the sample."""
+        # rounding of a sample y, eps |y|, becomes eps |W'q| |y|, and |y| <= |W^+| |W y|
+        condition = float(np.linalg.norm(direction @ self._noise))
+        return threshold(self.deflation.data.dtype, condition)

@@ -67,7 +67,7 @@ def test_a_rounding_survives_as_a_record():
 @pytest.mark.parametrize("dictionary", [Orthogonal(), Conditioned(100.0)])
 def test_mixtures_are_not_exact_however_many_zeros_they_have(dictionary):
     sample = BernoulliGaussian(n=8, p=1500, theta=0.2, dictionary=dictionary).draw(0)
-    inspector = Inspector(Deflation(sample.observations))
+    inspector = Inspector(Deflation(sample.observations), np.eye(8), np.eye(8))
     rows, X = np.linalg.inv(sample.dictionary), sample.coefficients
     both = np.flatnonzero(X[0] * X[1])[0]
     mixture = X[1, both] * rows[0] - X[0, both] * rows[1]  # vanishes on that sample as well
