@@ -6,11 +6,32 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from riemtr.compare.watched_cost import WatchedCost
 from riemtr.problem import Counts, Evaluation, Problem
+from riemtr.problem.sphere_evaluation import SphereEvaluation
 from riemtr.solvers.stopwatch import Stopwatch
 
 Row = tuple[float, float, float, Counts]
 """Seconds, cost, gradient norm and counts at one point of a run."""
+
+
+class _AsksItself:
+    """An evaluation that counts what it asks for: it asks the cost, and not one that counts too."""
+
+    def __init__(self, *where: Any):  # as points nearby are made, for differences
+        super().__init__(*where)
+        self._local: Any = self._local.watched
+
+
+class _Evaluation(_AsksItself, Evaluation):
+    pass
+
+
+class _SphereEvaluation(_AsksItself, SphereEvaluation):
+    pass
+
+
+_KINDS: dict[type, type] = {Evaluation: _Evaluation, SphereEvaluation: _SphereEvaluation}
 
 
 class WatchedProblem(Problem):
@@ -22,6 +43,8 @@ class WatchedProblem(Problem):
 
     def __init__(self, problem: Problem):
         self.__dict__.update(problem.__dict__)
+        cost = problem.cost.watched if isinstance(problem.cost, WatchedCost) else problem.cost
+        self.cost = WatchedCost(cost, lambda: self._own)
         self.watch = Stopwatch()
         self.rows: list[Row] = []
         self._own = Counts()
@@ -34,8 +57,11 @@ class WatchedProblem(Problem):
         counts = self._own if counts is None else counts
         if all(counts is not book for book in self._books):
             self._books.append(counts)
-        self._last = super().at(point, counts)
-        return self._last
+        here = super().at(point, counts)
+        here.__class__ = _KINDS[type(here)]
+        here._local = here._local.watched
+        self._last = here
+        return here
 
     def easier(self) -> Iterator[tuple[Problem, float]]:
         """Yield the easier versions, whose calls count here; notes are of the problem itself."""

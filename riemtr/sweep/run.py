@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.data.checks import integer
+from riemtr.interrupts import interrupts_ignored
 from riemtr.sweep.cells import Cell, Task, make_cells
 from riemtr.sweep.crews import Crew, check_backend, hire
 from riemtr.sweep.fingerprint import fingerprint
-from riemtr.sweep.interrupts import interrupts_ignored
 from riemtr.sweep.outcomes import Outcome
 from riemtr.sweep.progress import Cost, Estimate, Progress, largest_first
 from riemtr.sweep.schedule import run_all

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from riemtr.sweep.interrupts import interrupts_deferred, interrupts_ignored, interrupts_noticed
+from riemtr.interrupts import interrupts_deferred, interrupts_ignored, interrupts_noticed
 
 CHILD = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('unharmed')"
 
