@@ -88,7 +88,8 @@ def own_task(
             store=store,
             progress=partial(bars.show, name),
         )
-    return Report([table], [means_table(table)], [store, table.to_csv(csv)])
+    said = f"[dim]means over the runs of each setting; {csv.name} has every run[/]"
+    return Report([table], [means_table(table), said], [store, table.to_csv(csv)])
 
 
 def _find(name: str) -> Callable[..., Any]:

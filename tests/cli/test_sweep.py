@@ -43,6 +43,7 @@ def test_a_users_task_over_a_grid(here):
     assert outcome.exit_code == 0, outcome.output
     lines = [line.split() for line in outcome.output.splitlines()]
     assert ["n", "theta", "runs", "product", "x", "kind"] in lines
+    assert "means over the runs of each setting; cells.csv has every run" in outcome.output
     assert any(line[:4] == ["2", "2", "3", "4"] and line[-1] == "even" for line in lines)
     assert sorted(path.name for path in (here / "out").iterdir()) == ["cells.csv", "cells.jsonl"]
     table = read(here / "out" / "cells.jsonl")
