@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from riemtr.cli import INTERRUPTED
+from riemtr.interrupts import interrupts_ignored
 
 
 class _PlainFlags:
@@ -35,5 +36,6 @@ class Commands(_PlainFlags, TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            print(str(interrupt) or "interrupted", file=sys.stderr)
+            with interrupts_ignored():  # some press twice
+                print(str(interrupt) or "interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
