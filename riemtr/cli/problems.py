@@ -42,7 +42,9 @@ def _list_all() -> None:
     out.print(table)
     out.line()
     out.print(
-        "Details of one: [cyan]riemtr problems NAME[/]   Solve it: [cyan]riemtr solve NAME[/]"
+        "Details of one: [cyan]riemtr problems NAME[/]   Solve it: [cyan]riemtr solve NAME[/]\n"
+        "With parameters: [cyan]riemtr solve brockett -p n=20 -p k=3[/], or after colons: "
+        "[cyan]riemtr compare brockett:n=20:k=3[/]"
     )
 
 

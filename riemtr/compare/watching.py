@@ -8,7 +8,6 @@ from typing import Any
 
 from riemtr.compare.watched_cost import WatchedCost
 from riemtr.problem import Counts, Evaluation, Problem
-from riemtr.problem.sphere_evaluation import SphereEvaluation
 from riemtr.solvers.stopwatch import Stopwatch
 
 Row = tuple[float, float, float, Counts]
@@ -23,15 +22,13 @@ class _AsksItself:
         self._local: Any = self._local.watched
 
 
-class _Evaluation(_AsksItself, Evaluation):
-    pass
+_KINDS: dict[type, type] = {}
 
 
-class _SphereEvaluation(_AsksItself, SphereEvaluation):
-    pass
-
-
-_KINDS: dict[type, type] = {Evaluation: _Evaluation, SphereEvaluation: _SphereEvaluation}
+def _asking_itself(kind: type) -> type:
+    if kind not in _KINDS:
+        _KINDS[kind] = type(f"Watched{kind.__name__}", (_AsksItself, kind), {})
+    return _KINDS[kind]
 
 
 class WatchedProblem(Problem):
@@ -58,7 +55,8 @@ class WatchedProblem(Problem):
         if all(counts is not book for book in self._books):
             self._books.append(counts)
         here = super().at(point, counts)
-        here.__class__ = _KINDS[type(here)]
+        # Not made anew: a cost may have done the work of the point already.
+        here.__class__ = _asking_itself(type(here))
         here._local = here._local.watched
         self._last = here
         return here

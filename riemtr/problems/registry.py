@@ -174,7 +174,8 @@ def describe(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def _builder(name: str) -> Builder:
-    if is_path(name):
+    builders = _all_builders()
+    if is_path(name) and name not in builders:
         found = imported(name, "the problem")
         if not callable(found):
             raise ValueError(
@@ -182,7 +183,6 @@ def _builder(name: str) -> Builder:
                 f"riemtr.problems.Case or a riemtr.Problem; it is of type {type(found).__name__}"
             )
         return found
-    builders = _all_builders()
     if name not in builders:
         raise unknown_name("name", name, builders)
     found = builders[name]
