@@ -27,6 +27,7 @@ from riemtr.solvers.arguments import check_company, start_point
 from riemtr.solvers.certificate import Tolerances, default_tolerances
 from riemtr.solvers.foreign import Stop, certified
 from riemtr.solvers.iteration import Observer
+from riemtr.solvers.observers import showing
 
 _POPULATIONS = (NelderMead, ParticleSwarm)
 
@@ -122,6 +123,7 @@ class PymanoptSolver:
         """
         converted = as_problem(problem)
         check_company(stop, observers)
+        observers = tuple(observers)
         rng = np.random.default_rng(rng)
         start = start_point(converted, start, rng)
         tolerances = default_tolerances(
@@ -144,7 +146,7 @@ class PymanoptSolver:
         if populous:
             manifold, point = _drawing_first(manifold, start), None
         asked = assemble(manifold, record, converted.preconditioner)
-        with global_numpy_randomness(rng):
+        with global_numpy_randomness(rng), showing(observers):
             reason, found = _run(optimizer, asked, point, record)
         if not record.rows and (stop is not None or observers):
             raise ValueError(

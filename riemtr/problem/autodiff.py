@@ -61,6 +61,7 @@ class AutogradPoint:
         try:
             return make_vjp(self._on_tuple, self._arrays)
         except _UNTRACEABLE as error:
+            self._owner.cost(*self._arrays)  # raises what is wrong with the cost itself
             raise NotDifferentiableError(
                 f"autograd could not trace the cost ({error}); write it with autograd.numpy "
                 "functions, or pass euclidean_gradient (and euclidean_hessian) to Problem"

@@ -95,4 +95,12 @@ class CallablePoint:
         layout = self._owner.layout
         if layout == 1:
             return value.copy() if isinstance(value, np.ndarray) else value
-        return copy.deepcopy(value if isinstance(layout, int) else unflatten(list(value), layout))
+        if isinstance(layout, int):
+            return copy.deepcopy(value)
+        parts = list(value)
+        if len(parts) != len(self._arrays):
+            raise ValueError(
+                f"derivatives must have {len(self._arrays)} arrays, one for each of the point's; "
+                f"got {len(parts)}"
+            )
+        return copy.deepcopy(unflatten(parts, layout))

@@ -65,11 +65,11 @@ class LocalDerivatives:
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
         gradient = self.in_precision(self._local.gradient)
-        if isinstance(self.point, np.ndarray) and np.shape(gradient) != self.point.shape:
-            raise ValueError(
-                f"the gradient must have the shape of the point, {self.point.shape}; it has "
-                f"{np.shape(gradient)}"
-            )
+        # Tangent vectors may have other parts than points, as on manifolds of fixed rank.
+        euclidean = self.problem.derivatives.gradient == "euclidean"
+        wrong = _mismatch(gradient, self.point)
+        if wrong and (euclidean or isinstance(self.point, np.ndarray)):
+            raise ValueError(f"the gradient{wrong}")
         return gradient
 
     def in_precision(self, vector: Any) -> Any:
@@ -208,3 +208,18 @@ class LocalDerivatives:
             return 0.0
         parts = flatten(self._raw_gradient, getattr(self.manifold, "point_layout", 1))
         return math.sqrt(sum(float(np.vdot(part, part).real) for part in parts))
+
+
+def _mismatch(vector: Any, point: Any, where: str = "") -> str:
+    """Say how a gradient's arrays are not those of the point; nothing if they are."""
+    if isinstance(point, np.ndarray):
+        if np.shape(vector) == point.shape:
+            return ""
+        return f"{where} must have the shape of the point, {point.shape}; it has {np.shape(vector)}"
+    if len(vector) != len(point):
+        return f"{where} must have {len(point)} parts, as the point has; it has {len(vector)}"
+    for index, (part, other) in enumerate(zip(vector, point, strict=True)):
+        wrong = _mismatch(part, other, f"{where}[{index}]")
+        if wrong:
+            return wrong
+    return ""

@@ -74,9 +74,8 @@ class Certificate:
     curvature_tolerance: float
 
     def __repr__(self) -> str:
-        strict = ", strict" if self.strict else ""
         return (
-            f"<Certificate: {self.verdict}{strict}; gradient norm {self.gradient_norm:.2e}, "
+            f"<Certificate: {self.verdict_in_words}; gradient norm {self.gradient_norm:.2e}, "
             f"{self.curvature_in_words}>"
         )
 
@@ -87,7 +86,19 @@ class Certificate:
             return "curvature not looked at"
         if self.verdict in (SADDLE, MAXIMIZER):  # how far below is of no interest
             return f"smallest eigenvalue at most {self.min_eigenvalue:.3e}"
+        if self.error_bound > 0.1 * abs(self.min_eigenvalue):  # known no better than was needed
+            least = self.min_eigenvalue - self.error_bound
+            return f"smallest eigenvalue at least {least:.1e}, at most {self.min_eigenvalue:.1e}"
         return f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})"
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict, and for minimizers whether the second order leaves no doubt."""
+        if self.verdict != MINIMIZER:
+            return self.verdict
+        return (
+            f"{MINIMIZER}, {'strict' if self.strict else 'to second order: it has flat directions'}"
+        )
 
 
 def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:

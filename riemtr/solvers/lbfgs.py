@@ -22,6 +22,7 @@ from riemtr.solvers.arguments import check_company, check_finite, check_limits, 
 from riemtr.solvers.certificate import default_tolerances
 from riemtr.solvers.foreign import Recorder, Stop, certified
 from riemtr.solvers.iteration import Observer
+from riemtr.solvers.observers import showing
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import GradientNorm, MaxSeconds, StoppingCriterion
@@ -104,6 +105,7 @@ class LBFGS:
                 f"L-BFGS-B on f(x/|x|) needs a sphere; this problem is on {problem.manifold}"
             )
         check_company(stop, observers)
+        observers = tuple(observers)
         start = start_point(problem, start, rng)
         tolerances = default_tolerances(
             problem.precision(start), self.tolerance, self.curvature_tolerance
@@ -111,7 +113,8 @@ class LBFGS:
         criterion = GradientNorm(tolerances.gradient) | MaxSeconds(self.max_seconds)
         record = Recorder(Counts(), criterion if stop is None else criterion | stop, observers)
         run = _Run(problem, start, record)
-        reason = self._minimize(run)
+        with showing(observers):
+            reason = self._minimize(run)
         seconds, counts, here = record.watch.seconds, record.counts.snapshot(), run.here
         return Result(
             point=here.point,

@@ -1,17 +1,22 @@
 """Observers: callables that get every iteration of a run. Solvers never print; these do.
 
 An observer is any callable that takes an :class:`~riemtr.solvers.iteration.Iteration`; if it
-returns something true, the run stops with the point it has reached.
+returns something true, the run stops with the point it has reached. A :class:`Display` is begun and
+ended by the solver.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from riemtr.errors import require
 from riemtr.solvers.iteration import HISTORY_COLUMNS, Iteration, history_row
+
+D = TypeVar("D", bound="Display")
 
 
 class LogToFile:
@@ -57,15 +62,59 @@ class LogToFile:
         self.close()
 
 
-class LiveTable:
+class Display:
+    """An observer that shows something for as long as a run takes.
+
+    Solvers enter it as a context. Entered by the caller as well, it stays for all runs inside.
+    """
+
+    _depth = 0
+
+    def __enter__(self: D) -> D:
+        if self._depth == 0:
+            self._begin()
+        self._depth += 1
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._end()
+
+    def _begin(self) -> None:
+        """Show it."""
+
+    def _end(self) -> None:
+        """Leave what is to stay."""
+
+
+@contextmanager
+def showing(observers: Iterable[Any]) -> Iterator[None]:
+    """Begin and end the displays among the observers of a run."""
+    with ExitStack() as shown:
+        for observer in observers:
+            if isinstance(observer, Display):
+                shown.enter_context(observer)
+        yield
+
+
+class LiveTable(Display):
     """A table in the terminal that follows the run; needs the extra ``cli``.
 
     Parameters
     ----------
     rows : int
-        How many of the last iterations to show.
+        How many of the last iterations to show; all of them where the output is a file.
     console : rich.console.Console, optional
         Where to print.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=3)
+    >>> table = riemtr.observers.LiveTable()
+    >>> result = riemtr.PracticalTRM().solve(case.problem, case.start, observers=[table])
+    iteration ...
     """
 
     _HEADINGS = ("iteration", "cost", "gradient norm", "radius", "ratio", "step")
@@ -77,13 +126,21 @@ class LiveTable:
         self._keep = rows
         self._live = live.Live(console=console, refresh_per_second=8, transient=False)
 
-    def __enter__(self) -> LiveTable:
-        self._live.start()
-        return self
+    def _begin(self) -> None:
+        self._rows.clear()
+        if self._is_live:
+            self._live.start()
 
-    def __exit__(self, *exception: object) -> None:
-        self._live.update(self._table(), refresh=True)
-        self._live.stop()
+    def _end(self) -> None:
+        if self._is_live:
+            self._live.update(self._table(self._keep), refresh=True)
+            self._live.stop()
+        else:
+            self._live.console.print(self._table(len(self._rows)))
+
+    @property
+    def _is_live(self) -> bool:
+        return self._live.console.is_terminal or self._live.console.is_jupyter
 
     def __call__(self, iteration: Iteration) -> None:
         """Show one more iteration."""
@@ -104,21 +161,20 @@ class LiveTable:
                 ended,
             )
         )
-        self._live.update(self._table())
+        self._live.update(self._table(self._keep))
 
-    def _table(self) -> Any:
+    def _table(self, keep: int) -> Any:
         table = self._rich_table.Table(box=None, header_style="bold", pad_edge=False)
         for heading in self._HEADINGS:
             table.add_column(heading, justify="left" if heading == "step" else "right")
-        hidden = len(self._rows) - self._keep
-        if hidden > 0:
+        if len(self._rows) > keep:
             table.add_row("…", style="dim")
-        for row in self._rows[-self._keep :]:
+        for row in self._rows[-keep:]:
             table.add_row(*row)
         return table
 
 
-class ProgressBar:
+class ProgressBar(Display):
     """One line in the terminal: iteration, cost, gradient norm; needs the extra ``cli``."""
 
     def __init__(self, console: Any = None):
@@ -131,11 +187,10 @@ class ProgressBar:
         )
         self._task = self._progress.add_task("starting")
 
-    def __enter__(self) -> ProgressBar:
+    def _begin(self) -> None:
         self._progress.start()
-        return self
 
-    def __exit__(self, *exception: object) -> None:
+    def _end(self) -> None:
         self._progress.stop()
 
     def __call__(self, iteration: Iteration) -> None:
@@ -149,7 +204,7 @@ class ProgressBar:
         )
 
 
-class LivePlot:
+class LivePlot(Display):
     """A figure that follows the run; needs the extra ``plot`` and an interactive backend.
 
     Parameters
@@ -166,6 +221,13 @@ class LivePlot:
         self._norms: list[float] = []
         (self._line,) = self.axes.semilogy([], [], ".-", label="gradient norm")
         self.axes.set(xlabel="iteration", ylabel="gradient norm")
+
+    def _begin(self) -> None:
+        self._numbers.clear()
+        self._norms.clear()
+
+    def _end(self) -> None:
+        self.draw()
 
     def __call__(self, iteration: Iteration) -> None:
         """Add a point, and redraw now and then."""

@@ -100,8 +100,7 @@ class Result:
             ("gradient norm", f"{self.gradient_norm:.3e}"),
             (
                 "certificate",
-                f"{self.certificate.verdict}{', strict' if self.certificate.strict else ''}; "
-                f"{self.certificate.curvature_in_words}",
+                f"{self.certificate.verdict_in_words}; {self.certificate.curvature_in_words}",
             ),
             ("iterations", f"{self.iterations} in {self.seconds:.4g} s"),
             (

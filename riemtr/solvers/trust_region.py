@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from riemtr.manifolds import retraction
@@ -17,6 +17,7 @@ from riemtr.solvers.arguments import check_company, check_limits, start_point
 from riemtr.solvers.certificate import Tolerances, default_tolerances
 from riemtr.solvers.descent import Descent
 from riemtr.solvers.iteration import Observer
+from riemtr.solvers.observers import showing
 from riemtr.solvers.radius import AdaptiveRadius, RadiusPolicy
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
@@ -162,23 +163,43 @@ class TrustRegion:
             goal = goal | stop
             # What the user asks of the cost is not meant for the easier ones on the way.
             budget = budget | stop.budget if stop.budget else budget
-        run = Descent(self, tolerances, tuple(observers))
+        observers = tuple(observers)
+        run = Descent(self, tolerances, observers)
         try:
-            for easier, tolerance in self.warm_up(problem):
-                enough = GradientNorm(max(tolerance, tolerances.gradient))
-                reason = run.descend(easier, point, enough | budget)
-                if reason.status in _OUT_OF_BUDGET:
-                    return run.result(problem, reason)
-                point = run.best.point
-                run.stage += 1
-            reason = run.descend(problem, point, goal)
+            with showing(observers):
+                reason = self._stages(run, problem, point, goal, budget)
         except KeyboardInterrupt:
             if run.best is None:
                 raise
             reason = Reason(Status.INTERRUPTED)
         if stop is not None and reason.converged and not _is_solution(run.best, tolerances):
             reason = Reason(Status.STOPPED, "second-order point to the tolerances of stop")
+        elif reason.converged and run.number == 0 and start is None:
+            size = run.best.gradient_norm
+            reason = replace(
+                reason,
+                detail=f"already where it began, with a gradient norm of {size:.1e}: tolerances "
+                "are absolute, lower them if the cost is small",
+            )
         return run.result(problem, reason)
+
+    def _stages(
+        self,
+        run: Descent,
+        problem: Problem,
+        point: Any,
+        goal: StoppingCriterion,
+        budget: StoppingCriterion,
+    ) -> Reason:
+        """Descend on the easier problems, then on the problem itself."""
+        for easier, tolerance in self.warm_up(problem):
+            enough = GradientNorm(max(tolerance, run.tolerances.gradient))
+            reason = run.descend(easier, point, enough | budget)
+            if reason.status in _OUT_OF_BUDGET:
+                return reason
+            point = run.best.point
+            run.stage += 1
+        return run.descend(problem, point, goal)
 
 
 def _is_solution(here: Evaluation, tolerances: Tolerances) -> bool:

@@ -165,7 +165,6 @@ def test_float32_stays_float32():
         lambda x: float(x[0]),
         lambda x: np.linalg.eigvalsh(np.outer(x, x))[0],
         lambda x: np.fft.fft(np.array([float(v) for v in x])).real[0],
-        lambda x: x.no_such_method(),
         lambda x: math.sin(x[0]),
     ],
 )
@@ -175,6 +174,22 @@ def test_error_for_what_cannot_be_traced(cost):
         NotDifferentiableError, match=r"write it with autograd.numpy.*euclidean_gradient"
     ):
         _ = here.gradient
+
+
+@pytest.mark.parametrize(
+    ("cost", "error", "message"),
+    [
+        (lambda x: x.no_such_method(), AttributeError, "'numpy.ndarray' object has no attribute"),
+        (lambda x: anp.eye(3) @ x, ValueError, "matmul"),
+        (lambda x, y: x[0] * y[0], TypeError, "missing 1 required positional argument"),
+    ],
+    ids=["method", "shapes", "arguments"],
+)
+def test_mistakes_in_the_cost_are_not_blamed_on_autograd(cost, error, message):
+    here = AutogradCost(cost, 1).at(np.array([1.0, 2.0]))
+    with pytest.raises(error, match=message) as caught:
+        _ = here.gradient
+    assert not isinstance(caught.value, NotDifferentiableError)
 
 
 def test_error_for_what_has_only_a_first_derivative():

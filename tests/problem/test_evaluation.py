@@ -409,3 +409,19 @@ def test_a_dtype_of_the_cost_that_is_no_floating_point_type_is_none_of_ours(dtyp
     problem = Problem(Sphere(N), oracle)
     assert problem.at(np.eye(N)[0]).precision == np.finfo(float).eps
     assert riemtr.PracticalTRM().solve(problem, rng=0).converged
+
+
+@pytest.mark.parametrize(
+    ("gradient", "message"),
+    [
+        (lambda x, y: [x], "derivatives must have 2 arrays, one for each of the point's; got 1"),
+        (lambda x, y: [x, y.T], r"the gradient\[1\] must have the shape of the point, \(3, 2\)"),
+        (lambda x, y: [x[:1], y], r"the gradient\[0\] must have the shape of the point, \(2,\)"),
+    ],
+    ids=["missing", "transposed", "short"],
+)
+def test_gradients_of_products_are_checked_part_by_part(gradient, message):
+    product = pm.Product([pm.Euclidean(2), pm.Euclidean(3, 2)])
+    problem = Problem(product, lambda x, y: np.sum(x) + np.sum(y), euclidean_gradient=gradient)
+    with pytest.raises(ValueError, match=message):
+        riemtr.PracticalTRM().solve(problem, rng=0)

@@ -8,10 +8,12 @@ import time
 
 import numpy as np
 import pytest
+from pymanopt.optimizers import TrustRegions
 
 import riemtr
 from riemtr import observers
-from riemtr.solvers import GradientNorm, MaxIterations, MaxSeconds
+from riemtr.interop.pymanopt import PymanoptSolver
+from riemtr.solvers import LBFGS, GradientNorm, MaxIterations, MaxSeconds
 
 
 @pytest.fixture
@@ -54,13 +56,46 @@ def test_progress_bar_shows_the_cost(case):
     assert f"iteration {result.iterations}" in screen.getvalue()
 
 
+def test_displays_need_no_context_of_their_own(case):
+    from rich.console import Console
+
+    solver = riemtr.PracticalTRM()
+    file = io.StringIO()
+    table = observers.LiveTable(rows=2, console=Console(file=file, width=100))
+    result = solver.solve(case.problem, rng=0, observers=[table])
+    lines = file.getvalue().splitlines()
+    assert result.iterations > 2
+    assert len(lines) == result.iterations + 2  # into a file all of it, with a heading
+    solver.solve(case.problem, rng=0, observers=[table])
+    assert file.getvalue().splitlines() == 2 * lines
+
+    screen = io.StringIO()
+    bar = observers.ProgressBar(Console(file=screen, force_terminal=True, width=120))
+    for run in (solver, LBFGS(), PymanoptSolver(TrustRegions())):
+        screen.truncate(0)
+        found = run.solve(case.problem, rng=0, observers=iter([bar]))
+        assert f"cost {found.cost:.8g}" in screen.getvalue()
+        assert found.converged
+
+
+def test_a_display_entered_by_the_caller_stays_for_all_runs(case):
+    from rich.console import Console
+
+    file = io.StringIO()
+    with observers.LiveTable(console=Console(file=file, width=100)) as table:
+        first, second = (
+            riemtr.PracticalTRM().solve(case.problem, rng=seed, observers=[table])
+            for seed in (0, 1)
+        )
+    assert len(file.getvalue().splitlines()) == first.iterations + second.iterations + 3
+
+
 def test_live_plot_draws_every_iteration(case):
     import matplotlib
 
     matplotlib.use("Agg")
     plot = observers.LivePlot(every=2)
     result = riemtr.PracticalTRM().solve(case.problem, rng=0, observers=[plot])
-    plot.draw()
     (line,) = plot.axes.lines
     np.testing.assert_array_equal(line.get_ydata(), result.history["gradient_norm"])
 
