@@ -19,8 +19,10 @@ from riemtr.errors import require
 _SLOPE_TOLERANCE = {"double": 0.15, "single": 0.4}
 _STEP_COUNT = 51
 _WINDOW = 10
-# Multiple of the rounding of one value within which an error is nothing but rounding.
+# Multiples of the rounding of one value within which an error is nothing but rounding, and from
+# which on it is mostly something else (in single precision there is no room for more).
 _ROUNDING = 1e3
+_CLEAR = {"double": 30.0, "single": 4.0}
 
 
 @dataclass(frozen=True)
@@ -128,14 +130,26 @@ def judge(
     differences of the cost and by what is checked.
     """
     steps = step_lengths(precision)
-    slope, piece = _fit(steps, errors, 4.0 * precision * scale)
+    width = "double" if precision < 1e-12 else "single"
+    # Long steps may leave the cost's domain.
+    beyond = np.flatnonzero(~np.isfinite(errors))
+    usable = int(beyond[0]) if len(beyond) else len(errors)
+    finite = usable >= 2 * _WINDOW
+    slope, piece = math.nan, slice(0, 0)
+    if finite:
+        slope, piece = _fit(steps[:usable], errors[:usable], _CLEAR[width] * precision * scale)
     # A model that is exact leaves only rounding, whose slope means nothing.
-    exact = bool(np.all(errors <= _ROUNDING * precision * scale))
-    steep = slope >= expected - _SLOPE_TOLERANCE["double" if precision < 1e-12 else "single"]
-    finite = bool(np.all(np.isfinite(errors)))
+    rounding = _ROUNDING * precision * scale
+    exact = finite and bool(np.all(errors[:usable] <= rounding))
+    drowned = exact and 0.0 < abs(stated) <= 10.0 * rounding
+    exact = exact and not drowned
+    steep = slope >= expected - _SLOPE_TOLERANCE[width]
+    steep = steep and not drowned
     hints = []
     if not finite:
         hints.append("the cost or a derivative is not finite nearby")
+    elif drowned:
+        hints.append("rounding hides all changes of so large a cost: subtract a constant from it")
     elif not (exact or steep) and np.isfinite(measured) and stated != 0.0:
         hints.append(f"the cost's own is {measured / stated:.3g} times what this says")
     if tangency > precision**0.5:

@@ -324,3 +324,32 @@ def test_an_exact_model_has_no_slope():
     problem = Problem(pm.Euclidean(2), lambda x: anp.sum(x**2))
     assert "ok; exact to rounding" in repr(check_hessian(problem, rng=0))
     assert "ok; slope 2.00 (expected 2)" in repr(check_gradient(problem, rng=0))
+
+
+def test_steps_out_of_the_domain_do_not_count():
+    problem = Problem(Sphere(5), lambda x: -anp.sum(anp.log(x)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        point = np.full(5, 5**-0.5)
+        for seed in range(5):
+            assert check_hessian(problem, point, rng=seed).ok
+            assert check_gradient(problem, np.array([1.0, 1.0, 2.0, 2.0, 2.0]) / 14**0.5, rng=seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_large_constants(seed):
+    matrix = np.diag([1.0, 2.0, 3.0, 4.0])
+
+    def shifted(constant, factor=1.0):
+        return Problem(
+            Sphere(4),
+            lambda x: constant + x @ matrix @ x,
+            euclidean_gradient=lambda x: 2.0 * factor * matrix @ x,
+            euclidean_hessian=lambda x, v: 2.0 * factor * matrix @ v,
+        )
+
+    assert check_gradient(shifted(1e8), rng=seed).ok
+    assert check_hessian(shifted(1e8), rng=seed).ok
+    hidden = check_gradient(shifted(1e13, 1.5), rng=seed)
+    assert not hidden.ok
+    assert "subtract a constant" in repr(hidden)
