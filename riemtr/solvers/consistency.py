@@ -20,7 +20,7 @@ from riemtr.subproblem import Step
 # Roundings of the cost beyond which a change tells something.
 _TELLING_ROUNDINGS = 1000
 # How many such steps to look at.
-_STEPS = 3
+_STEPS = 2
 # How far off the change may be, beside the mean size of the slopes: steps up to the boundary may
 # be too long for the third order to be small.
 _TOLERATED = 1.5
@@ -43,7 +43,7 @@ class Consistency:
     def is_broken(self) -> bool:
         """Whether the cost did not change as its gradient says."""
         try:
-            return any(_is_off(*each) for each in self._last)
+            return any(_is_off(*each) for each in reversed(self._last))
         except (AttributeError, NotImplementedError, np.linalg.LinAlgError):  # of the transport
             return False
 

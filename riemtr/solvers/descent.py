@@ -39,6 +39,9 @@ _NOWHERE = Verdict(-math.inf, False)
 # How a run ends at a point of vanishing gradient, which is then the result.
 _CRITICAL = (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED, Status.INCONSISTENT)
 
+# How it ends where it matters whether the cost changes as its gradient says.
+_DOUBTED = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.CYCLING, Status.STALLED)
+
 
 class Parts(Protocol):
     """What the loop needs of a solver."""
@@ -94,7 +97,7 @@ class Descent:
                 reason = self._no_progress(progress, radius)
             if reason is not None:
                 self.radius = radius
-                if self.consistency.is_broken:
+                if reason.status in _DOUBTED and self.consistency.is_broken:
                     reason = _in_doubt(reason)
                 if reason.status in _CRITICAL:
                     self.best = here
@@ -205,8 +208,6 @@ def _in_doubt(reason: Reason) -> Reason:
     """Return the reason of a run along which the cost did not change as its gradient says."""
     if reason.converged:
         return Reason(Status.INCONSISTENT)
-    if reason.status not in (Status.MAX_ITERATIONS, Status.CYCLING, Status.STALLED):
-        return reason
     doubt = "the cost does not change as its gradient says: see check_gradient"
     return Reason(reason.status, f"{reason.detail}; {doubt}" if reason.detail else doubt)
 
