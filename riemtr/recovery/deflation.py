@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from riemtr.data.blocks import column_blocks, column_lengths, gram
+from riemtr.recovery.lone_samples import count_lone
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
@@ -78,6 +79,8 @@ class Deflation(Coordinates):
         Y, row-contiguous or not; float32 or float64.
     owned : bool
         Whether ``data`` may be overwritten; if not, it is copied when first turned.
+    blur : float
+        How much more than usual counts as zero: see :func:`riemtr.recovery.lone_samples.blur`.
 
     Attributes
     ----------
@@ -95,9 +98,10 @@ class Deflation(Coordinates):
     True
     """
 
-    def __init__(self, data: np.ndarray, owned: bool = False):
+    def __init__(self, data: np.ndarray, owned: bool = False, blur: float = 1.0):
         super().__init__(data.shape[0])
         self.data = data
+        self.blur = blur
         # Small data are left as they are beside the turned copy, for roundings at any time.
         self._still = data if data.size <= _SMALL_ENTRIES else None
         self._rounder: Rounder | None = None  # of the data as they are now
@@ -120,13 +124,22 @@ class Deflation(Coordinates):
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """The Euclidean length of each sample."""
-        return column_lengths(self.data)
+        """The Euclidean length of each sample, which says what counts as zero in it."""
+        return self.blur * column_lengths(self.data)
+
+    def count_samples(self) -> int:
+        """Count the samples that are not zero."""
+        return int(np.count_nonzero(self.lengths))
 
     def zeros(self, direction: np.ndarray, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, most)
         return Zeros(turned.count, self.rotation @ turned.gram @ self.rotation.T)
+
+    def lone(self, direction: np.ndarray, most: int, factor: np.ndarray) -> int:
+        """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
+        turned = self.rotation.T @ direction
+        return count_lone(self.data, self.lengths, turned, most, factor @ self.rotation)
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data; in the original coordinates, without dual."""

@@ -14,6 +14,7 @@ import numpy as np
 from riemtr.data.blocks import column_lengths
 from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.recovery.deflation import Coordinates
+from riemtr.recovery.lone_samples import count_lone
 from riemtr.recovery.partitioned_rounding import round_partitioned, sample_step
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounding
@@ -29,13 +30,16 @@ class PartitionedDeflation(Coordinates):
     ----------
     data : Partitioned
         Y, n x p; from now on in the memory of the workers, if there is a cluster.
+    blur : float
+        How much more than usual counts as zero: see :func:`riemtr.recovery.lone_samples.blur`.
     """
 
     rounds_meanwhile = False  # the workers are busy
 
-    def __init__(self, data: Partitioned):
+    def __init__(self, data: Partitioned, blur: float = 1.0):
         super().__init__(data.rows)
         self.data = data.kept()
+        self.blur = blur
 
     @property
     def complement(self) -> Projection:
@@ -46,10 +50,19 @@ class PartitionedDeflation(Coordinates):
         """Return Y Y', in the original coordinates."""
         return self.data.gram
 
+    def count_samples(self) -> int:
+        """Count the samples that are not zero."""
+        return int(self.data.total(_samples)[0])
+
     def zeros(self, direction: np.ndarray, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         share = most / self.data.shape[1]
-        return Zeros(*self.data.total(_zeros, direction, share))
+        return Zeros(*self.data.total(_zeros, direction, share, self.blur))
+
+    def lone(self, direction: np.ndarray, most: int, factor: np.ndarray) -> int:
+        """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
+        share = most / self.data.shape[1]
+        return int(self.data.total(_lone, direction, share, factor, self.blur)[0])
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data."""
@@ -58,7 +71,8 @@ class PartitionedDeflation(Coordinates):
     def coefficients(self, form: NormalForm, exact: np.ndarray) -> Any:
         """Return X = scales * Q'Y as a Dask array, not computed yet, chunked like Y."""
         matrix = form.scales[:, None] * form.directions.T
-        blocks = self.data.mapped(_coefficients, matrix, form.scales, exact, rows=len(matrix))
+        settings = (matrix, form.scales, exact, self.blur)
+        blocks = self.data.mapped(_coefficients, *settings, rows=len(matrix))
         return blocks.to_dask()
 
     @cached_property
@@ -68,17 +82,33 @@ class PartitionedDeflation(Coordinates):
         return self.data.take(np.arange(0, p, sample_step(n, p)))
 
 
+def _samples(block: np.ndarray, first: int) -> tuple[int]:
+    return (int(np.count_nonzero(column_lengths(block))),)
+
+
 def _zeros(
-    block: np.ndarray, first: int, direction: np.ndarray, share: float
+    block: np.ndarray, first: int, direction: np.ndarray, share: float, blur: float
 ) -> tuple[int, np.ndarray]:
     most = int(np.ceil(share * block.shape[1]))
-    found = zeros_of(block, column_lengths(block), direction, most)
+    found = zeros_of(block, blur * column_lengths(block), direction, most)
     return found.count, found.gram
 
 
+def _lone(
+    block: np.ndarray,
+    first: int,
+    direction: np.ndarray,
+    share: float,
+    factor: np.ndarray,
+    blur: float,
+) -> tuple[int]:
+    most = int(np.ceil(share * block.shape[1]))
+    return (count_lone(block, blur * column_lengths(block), direction, most, factor),)
+
+
 def _coefficients(
-    block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, exact: np.ndarray
+    block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, exact: np.ndarray, blur: float
 ) -> np.ndarray:
     X = matrix.astype(block.dtype) @ block
-    clear_rounding(X, column_lengths(block), scales, exact)
+    clear_rounding(X, blur * column_lengths(block), scales, exact)
     return X

@@ -20,7 +20,8 @@ from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.helper_threads import Helpers, Task
-from riemtr.recovery.judging import doubts, replace_dependent, sort_rows
+from riemtr.recovery.judging import Sorting, doubts, replace_dependent, sort_rows
+from riemtr.recovery.lone_samples import blur
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
@@ -87,23 +88,30 @@ class Run:
         self.watch = watch
         self.helpers = helpers
         self.begin = begin
+        blurred = blur(white.data.dtype, white.condition_number)
         self.deflation: DeflatedData = (
-            PartitionedDeflation(white.data)
+            PartitionedDeflation(white.data, blurred)
             if isinstance(white.data, Partitioned)
-            else Deflation(white.data, owned)
+            else Deflation(white.data, owned, blurred)
         )
         self.inspector = Inspector(self.deflation)
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size, mu) if solver is None else solver
 
     def recover(self, rounding: bool) -> list[Atom]:
-        """Return r rows: a first pass, then the bad ones again until none is or attempts end."""
+        """Return r rows: a first pass, then the bad ones again until none is or attempts end.
+
+        Where most rows are not exact, as of data that follow the model in part only, they end with
+        the first attempt that makes no further row exact.
+        """
         rows = self._fill([], 0, rounding)
+        exact = 0
         for attempt in range(1, _ATTEMPTS + 1):
             if rounding:
                 rows = self._polish(rows, attempt)
-            good = sort_rows(rows).good
-            if len(good) == len(rows):
+            good, before = self._sort(rows).good, exact
+            exact = sum(row.exact for row in rows)
+            if len(good) == len(rows) or (before == exact and 0 < 2 * exact < len(rows)):
                 break
             rows = self._fill([rows[i] for i in good], attempt, rounding)
         return rows
@@ -157,12 +165,23 @@ class Run:
 
     def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Atom:
         direction = solve.direction if rounding is None else rounding.direction
-        return Atom(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
+        seen = self.inspector.inspect(direction)
+        flatness = self.inspector.flatness(solve, rounding)
+        return Atom(
+            solve,
+            rounding,
+            direction,
+            zeros=seen.zeros,
+            exact=seen.exact,
+            attempt=attempt,
+            forced=seen.forced,
+            flatness=flatness,
+        )
 
     def _polish(self, rows: list[Atom], attempt: int) -> list[Atom]:
-        """Round again the rows that are not exact where most are."""
-        sorting = sort_rows(rows)
-        chosen = [i for i in sorting.bad if sorting.model_holds and not rows[i].exact]
+        """Round again the rows that are not exact where others are."""
+        sorting = self._sort(rows)
+        chosen = [i for i in sorting.bad if sorting.some_exact and not rows[i].exact]
 
         def polished(index: int) -> Atom:
             row = rows[index]
@@ -170,7 +189,7 @@ class Run:
             rounding = round_again(
                 row.rounding,
                 lambda number, r: self._round(f"polish/{attempt}/{index}/{number}", r),
-                lambda q: self.inspector.inspect(q)[1],
+                lambda q: self.inspector.inspect(q).exact,
             )
             return self._row(row.result, rounding, row.attempt)
 
@@ -179,6 +198,9 @@ class Run:
         for index, row in zip(chosen, better, strict=True):
             rows[index] = row
         return rows
+
+    def _sort(self, rows: list[Atom]) -> Sorting:
+        return sort_rows(rows, self.inspector.samples)
 
     def _finish(self, tasks: Sequence[Task[T]], stage: str, attempt: int) -> list[T]:
         return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
@@ -189,11 +211,14 @@ class Run:
 
     def report(self, rows: list[Atom]) -> Recovery:
         """Reconstruct dictionary and coefficients, and judge every row."""
-        sorting = sort_rows(rows)
+        sorting = self._sort(rows)
         directions = np.column_stack(replace_dependent(rows, sorting))
         gram = self.inspector.gram
         form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
-        atoms = [replace(row, doubts=doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
+        lost = self.white.residual
+        atoms = [
+            replace(row, doubts=doubts(row, rows, i, sorting, lost)) for i, row in enumerate(rows)
+        ]
         atoms = [atoms[i] for i in form.order]
         exact = np.array([atom.exact for atom in atoms])
         X = self.deflation.coefficients(form, exact)

@@ -65,6 +65,14 @@ class Preconditioned:
     condition_number: float
     scale: float
 
+    @property
+    def residual(self) -> float:
+        """What dropping directions leaves: the norm of Y - inverse @ data over that of Y."""
+        if self.singular_values.size == 0:
+            return 0.0
+        shares = (self.singular_values / self.singular_values[0]).astype(np.float64) ** 2
+        return math.sqrt(float(shares[self.rank :].sum() / shares.sum()))
+
 
 def precondition(
     Y: Any, *, rank: int | str | None = None, theta: float | None = None

@@ -34,12 +34,18 @@ class Atom:
     zeros : int
         Entries of the row that vanish to rounding where the sample does not.
     exact : bool
-        Whether that is far more than any vertex of the linear program has: the row is sparse by
-        itself, not by force.
+        Whether they are far more than any vertex of the linear program has, and hold the row where
+        it is many times over: it is sparse by itself, not by force.
     attempt : int
         0 if found in the first pass, above if it was solved for again.
     doubts : tuple of str
         Reasons not to trust the row; none until it is compared with the others.
+    forced : int
+        How many of the r - 1 other directions are held by one zero alone, or by none: r - 1 at any
+        vertex of the linear program, k - 1 in a mixture of k sparse rows, 0 in a sparse row.
+    flatness : float
+        The mean magnitude of the row's entries over their root mean square, relative to that of
+        Gaussian noise: 1 for noise, sqrt(theta) for rows of the paper's model.
     """
 
     result: Solve
@@ -49,6 +55,8 @@ class Atom:
     exact: bool
     attempt: int
     doubts: tuple[str, ...] = ()
+    forced: int = 0
+    flatness: float = 0.0
 
     @property
     def certified(self) -> bool:
@@ -57,7 +65,12 @@ class Atom:
 
     @property
     def trusted(self) -> bool:
-        """Whether nothing speaks against the row."""
+        """Whether nothing speaks against the row.
+
+        An exactly sparse row is right. One that is not is trusted only where no row is exactly
+        sparse, there are samples enough, and it is sparser than noise of that shape can be made (or
+        the only one that is not): it is then the best near its direction, and no more is known.
+        """
         return not self.doubts
 
     @property
@@ -82,9 +95,11 @@ class Recovery:
     ordered by the length of their row of X, longest first.
 
     Trust is about rows of X. A column of A is right where all rows are: one wrong row of X
-    disturbs every column of A but its own. And a certificate proves that a row is the sparsest
-    near its direction (in the l1 norm), not that the data follow the model: where no row is
-    exactly sparse, as on images, there may be other dictionaries as good.
+    disturbs every column of A but its own. A certificate proves that a row is the sparsest near
+    its direction (in the l1 norm), not that the data follow the model. That they do shows in rows
+    that are exactly sparse: those are right, and where there is one, a row that is not is doubtful.
+    Where no row is exactly sparse, as on images, a trusted row is sparser than any of noise of the
+    same shape; there may be other dictionaries as good.
 
     Attributes
     ----------
@@ -150,8 +165,13 @@ class Recovery:
         atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
         doubtful = [i for i, atom in enumerate(atoms) if atom.doubts]
         trust = "all" if not doubtful else f"all but {', '.join(map(str, doubtful))}"
+        trust = "none" if len(doubtful) == rank else trust
         if not any(atom.exact for atom in atoms):
-            trust += ", as far as one row can tell: none is exactly sparse; try another seed"
+            trust += (
+                ""
+                if len(doubtful) == rank
+                else ", as far as one row can tell: none is exactly sparse; try another seed"
+            )
         return [
             ("dictionary", f"{n} x {rank}, from {p} samples"),
             ("rows certified", f"{sum(atom.certified for atom in atoms)} of {rank}"),

@@ -56,11 +56,16 @@ def test_report_and_progress(capsys):
 
 
 def test_a_dictionary_without_exact_rows_is_not_praised():
-    noise = np.random.default_rng(0).standard_normal((4, 400))
-    found = recover_dictionary(noise, rng=0)
+    heavy = np.random.default_rng(0).standard_t(2, (4, 4000))
+    found = recover_dictionary(heavy, rng=0)
     assert found.certified
     assert "as far as one row can tell: none is exactly sparse" in repr(found)
     assert "none is exactly sparse" not in repr(recover_dictionary(draw(4).observations, rng=0))
+
+
+def test_where_no_row_is_to_be_trusted_it_says_none():
+    noise = np.random.default_rng(0).standard_normal((4, 400))
+    assert "rows to trust:  none\n" in repr(recover_dictionary(noise, rng=0))
 
 
 def test_progress_is_one_line_that_ends_with_the_stage(capsys):

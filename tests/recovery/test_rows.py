@@ -72,6 +72,39 @@ def test_mixtures_are_not_exact_however_many_zeros_they_have(dictionary):
     both = np.flatnonzero(X[0] * X[1])[0]
     mixture = X[1, both] * rows[0] - X[0, both] * rows[1]  # vanishes on that sample as well
     for direction, expected in ((rows[0], True), (rows[5], True), (mixture, False)):
-        zeros, exact = inspector.inspect(direction / np.linalg.norm(direction))
-        assert zeros > 600
-        assert exact is expected
+        seen = inspector.inspect(direction / np.linalg.norm(direction))
+        assert seen.zeros > 600
+        assert seen.exact is expected
+        assert seen.forced == (0 if expected else 1)
+
+
+def test_a_mixture_of_all_rows_but_one_is_forced_in_all_directions_but_one():
+    sample = BernoulliGaussian(n=6, p=800, theta=0.2).draw(0)
+    inspector = Inspector(Deflation(sample.observations))
+    rows, X = np.linalg.inv(sample.dictionary), sample.coefficients
+    chosen = np.flatnonzero(X[:5].all(axis=0) | (np.count_nonzero(X[:5], axis=0) == 4))[:4]
+    weights = np.linalg.svd(X[:5, chosen].T)[2][-1]  # the mixture vanishes on these four
+    direction = weights @ rows[:5]
+    seen = inspector.inspect(direction / np.linalg.norm(direction))
+    assert seen.zeros > 50
+    assert (seen.exact, seen.forced) == (False, 4)
+
+
+def test_one_sample_of_few_does_not_make_a_mixture_exact():
+    sample = BernoulliGaussian(n=12, p=144, theta=0.1).draw(3)
+    inspector = Inspector(Deflation(sample.observations))
+    rows, X = np.linalg.inv(sample.dictionary), sample.coefficients
+    both = np.flatnonzero(X[0] * X[1])[0]
+    for direction, expected in (
+        (rows[0], True),
+        (X[1, both] * rows[0] - X[0, both] * rows[1], False),
+    ):
+        assert inspector.inspect(direction / np.linalg.norm(direction)).exact is expected
+
+
+def test_samples_that_come_twice_make_no_vertex_exact():
+    Y = np.random.default_rng(0).standard_normal((5, 200))
+    Y = np.hstack([Y, Y])
+    vertex = round_direction(Y, np.ones(5))
+    seen = Inspector(Deflation(Y)).inspect(vertex.direction)
+    assert (seen.zeros, seen.exact) == (8, False)

@@ -1,0 +1,53 @@
+"""Samples that alone hold a row where it is: what tells a mixture from a sparse row.
+
+The zeros of a row q'Y determine q as long as they span n - 1 directions. Those of a sparse row do
+so many times over. Those of a mixture of k sparse rows are the samples on which all k vanish, which
+leave k - 1 directions open, and k - 1 further samples on which the linear program made the mixture
+vanish: without any one of these, q would not be determined. Such a sample has leverage 1 among the
+zeros: y'G^+ y with G their Gram matrix, which no choice of coordinates or units changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from riemtr.recovery.zeros import threshold, zeros_of
+
+_LONE = 1e-3  # what leverage may lack to 1: rounding in single precision at condition number 1e4
+
+_BLURRED = 0.1  # of eps times the condition number: what whitening leaves of zeros, most of it
+_MOST_BLURRED = 1e-3  # of a sample: beyond that too many entries vanish by chance
+
+
+def blur(dtype: np.dtype, condition_number: float) -> float:
+    """Return by how much more than usual to count as zero, in data that were whitened.
+
+    Whitening amplifies the rounding errors of the data by their condition number.
+    """
+    rounding = min(_BLURRED * float(np.finfo(dtype).eps) * condition_number, _MOST_BLURRED)
+    return max(1.0, rounding / threshold(dtype))
+
+
+def count_lone(
+    data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, most: int, factor: np.ndarray
+) -> int:
+    """Count, among those zeros whose Gram matrix ``zeros_of`` returns, the ones of leverage 1.
+
+    Parameters
+    ----------
+    data, lengths, direction, most
+        As for :func:`riemtr.recovery.zeros.zeros_of`.
+    factor : ndarray, shape (k, n)
+        F with F'F = G^+, G being that Gram matrix (of all blocks, where data is one of several).
+    """
+    count = zeros_of(data, lengths, direction, most).count
+    if count == 0:
+        return 0
+    size = np.abs(direction.astype(data.dtype) @ data)
+    ratios = np.full(len(size), np.inf)
+    np.divide(size, lengths, out=ratios, where=lengths > 0)
+    vanishing = np.sort(np.argpartition(ratios, count - 1)[:count])
+    some = vanishing[:: max(count // most, 1)]
+    turned = factor @ np.take(data, some, axis=1)
+    leverage = np.einsum("ij,ij->j", turned, turned)
+    return int(np.count_nonzero(leverage > 1.0 - _LONE))
