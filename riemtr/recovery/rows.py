@@ -98,9 +98,8 @@ def solve_deflated(
     result = solver.solve(Problem(sphere, dictionary_cost(data, mu)), start, rng=rng)
     if getattr(result, "status", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt  # what was interrupted must not be taken for an outcome
-    point = np.asarray(result.point, dtype=np.float64)
     return {
-        "point": point / np.linalg.norm(point),
+        "point": _unit_point(result.point, dimension, solver),
         "cost": float(result.cost),
         "gradient_norm": float(getattr(result, "gradient_norm", np.nan)),
         "iterations": int(getattr(result, "iterations", 0)),
@@ -108,6 +107,23 @@ def solve_deflated(
         "converged": bool(result.converged),
         "status": str(getattr(result, "reason", getattr(result, "status", ""))),
     }
+
+
+def _unit_point(point: Any, dimension: int, solver: RowSolver) -> np.ndarray:
+    """Return a solver's point as a unit vector, or say what is wrong with it."""
+    try:
+        vector = np.asarray(point, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
+    size = float(np.linalg.norm(vector))
+    if vector.shape != (dimension,) or not (np.isfinite(size) and size > 0.0):
+        got = f"shape {vector.shape}" if vector.shape != (dimension,) else f"norm {size}"
+        raise ValueError(
+            f"solver must return a result whose point is a unit vector of shape ({dimension},), "
+            f"finite and not zero; {solver!r} returned one of {got}: correct its solve method, or "
+            f"leave solver out for the default"
+        )
+    return vector / size
 
 
 def lifted(record: Record, deflation: DeflatedData) -> Solve:

@@ -55,6 +55,24 @@ def test_solvers_of_others_need_say_no_more_than_point_cost_and_converged():
         solve_deflated(np.ones((2, 5)), 1e-2, solver, SEED)
 
 
+@pytest.mark.parametrize(
+    ("point", "got"),
+    [
+        (np.full(2, np.nan), "norm nan"),
+        (np.zeros(2), "norm 0.0"),
+        (np.ones(3), r"shape \(3,\)"),
+        (None, r"shape \(\)"),
+    ],
+)
+def test_a_point_that_is_no_direction_is_refused_in_the_name_of_its_solver(point, got):
+    class Careless:
+        def solve(self, problem, start, rng=None):
+            return SimpleNamespace(point=point, cost=0.0, converged=True)
+
+    with pytest.raises(ValueError, match=rf"solver must return .*Careless.* {got}"):
+        solve_deflated(np.ones((2, 5)), 1e-2, Careless(), SEED)
+
+
 def test_a_rounding_survives_as_a_record():
     Y = np.random.default_rng(0).standard_normal((4, 200))
     expected = round_direction(Y, np.ones(4))
