@@ -167,19 +167,26 @@ def _check(mu: float, solver: RowSolver | None) -> None:
 
 
 def _prepare(data: Matrix, precondition: bool, rank: int | str | None) -> Preconditioned:
-    if precondition:
-        return whiten(data, rank=rank)
     n, p = data.shape
+    if precondition:
+        white = whiten(data, rank=rank)
+        if white.rank >= p:
+            raise ValueError(
+                f"Y must have more samples (columns) than the rank kept, or the samples themselves "
+                f"would do as atoms; got {n} features and {p} samples, and rank {white.rank}; "
+                f"transpose Y if its samples are rows, or pass a rank well below their number"
+            )
+        return white
     if rank is not None:
         raise ValueError(
             f"rank must be None where precondition is False, since it is the preconditioning that "
             f"reduces it; got {rank!r}"
         )
-    if p < n:
+    if p <= n:
         raise ValueError(
-            f"Y must have at least as many samples (columns) as features (rows); got {n} features "
-            f"and {p} samples; transpose Y if its samples are rows, or precondition with "
-            f"rank='auto'"
+            f"Y must have more samples (columns) than features (rows), or the samples themselves "
+            f"would do as atoms; got {n} features and {p} samples; transpose Y if its samples are "
+            f"rows, or precondition with a rank well below their number"
         )
     same = np.eye(n, dtype=data.dtype)
     return Preconditioned(data, same, same, same, np.empty(0), n, 1.0, 1.0)

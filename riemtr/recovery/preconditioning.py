@@ -117,8 +117,8 @@ def precondition(
     if wanted is None and p < n:
         raise ValueError(
             f"Y must have at least as many samples (columns) as features (rows); got {n} features "
-            f"and {p} samples; transpose Y if its samples are rows, or pass rank='auto' to work "
-            f"in the row space of Y"
+            f"and {p} samples; transpose Y if its samples are rows, or pass a rank well below the "
+            f"number of samples"
         )
     scale = math.sqrt(p if theta is None else p * theta)
     found = decompose(data)

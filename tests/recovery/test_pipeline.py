@@ -146,6 +146,14 @@ def test_more_features_than_samples_is_an_error_with_the_remedy():
         recover_dictionary(Y, precondition=False)
 
 
+@pytest.mark.parametrize("shape", [(3000, 12), (12, 12)])
+@pytest.mark.parametrize("rank", ["auto", 12])
+def test_samples_that_would_do_as_atoms_are_refused(shape, rank):
+    Y = np.random.default_rng(0).standard_normal(shape)
+    with pytest.raises(ValueError, match=r"samples themselves would do as atoms.*transpose Y"):
+        recover_dictionary(Y, rank=rank)
+
+
 def test_layouts_and_types(tmp_path):
     Y = draw(n=5, p=400).observations
     expected = recover_dictionary(Y, rng=0).dictionary
