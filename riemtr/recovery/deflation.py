@@ -127,6 +127,10 @@ class Deflation(Coordinates):
         """The Euclidean length of each sample, which says what counts as zero in it."""
         return self.blur * column_lengths(self.data)
 
+    def mean(self) -> np.ndarray:
+        """Return the average sample, in the original coordinates."""
+        return self.rotation @ self.data.mean(axis=1, dtype=np.float64)
+
     def count_samples(self) -> int:
         """Count the samples that are not zero."""
         return int(np.count_nonzero(self.lengths))

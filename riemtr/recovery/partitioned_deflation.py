@@ -50,6 +50,10 @@ class PartitionedDeflation(Coordinates):
         """Return Y Y', in the original coordinates."""
         return self.data.gram
 
+    def mean(self) -> np.ndarray:
+        """Return the average sample."""
+        return self.data.total(_sum)[0] / self.data.shape[1]
+
     def count_samples(self) -> int:
         """Count the samples that are not zero."""
         return int(self.data.total(_samples)[0])
@@ -80,6 +84,10 @@ class PartitionedDeflation(Coordinates):
         """Every so many columns, for all first guesses of roundings."""
         n, p = self.data.shape
         return self.data.take(np.arange(0, p, sample_step(n, p)))
+
+
+def _sum(block: np.ndarray, first: int) -> tuple[np.ndarray]:
+    return (block.sum(axis=1, dtype=np.float64),)
 
 
 def _samples(block: np.ndarray, first: int) -> tuple[int]:

@@ -25,7 +25,7 @@ from riemtr.recovery.lone_samples import blur
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
-from riemtr.recovery.reconstruction import normal_form
+from riemtr.recovery.reconstruction import mean_share, normal_form
 from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
@@ -221,6 +221,9 @@ class Run:
         ]
         atoms = [atoms[i] for i in form.order]
         exact = np.array([atom.exact for atom in atoms])
+        share = mean_share(
+            self.deflation.mean(), self.white.inverse, gram, self.white.data.shape[1]
+        )
         X = self.deflation.coefficients(form, exact)
         kind = X.dtype
         return Recovery(
@@ -232,4 +235,5 @@ class Run:
             condition_number=self.white.condition_number,
             mu=self.mu,
             seed=self.seed,
+            mean_share=share,
         )

@@ -14,6 +14,7 @@ from riemtr.data.dask_arrays import is_dask_array
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
 
+_OFF_CENTRE = 0.2  # share of the mean from which rows that are not exact may be its fault
 _SHOWN = 12  # rows of the table in a terminal or notebook; atoms has them all
 
 
@@ -122,6 +123,8 @@ class Recovery:
         Passed as ``rng`` it gives this recovery again.
     seconds : float
         Wall time.
+    mean_share : float
+        The share of the samples' common mean in the sum of squares of Y.
     """
 
     dictionary: np.ndarray
@@ -133,6 +136,7 @@ class Recovery:
     mu: float
     seed: int
     seconds: float = field(default=0.0)
+    mean_share: float = 0.0
 
     @property
     def certified(self) -> bool:
@@ -143,6 +147,15 @@ class Recovery:
     def trusted(self) -> bool:
         """Whether nothing speaks against any row."""
         return all(atom.trusted for atom in self.atoms)
+
+    @property
+    def off_centre(self) -> bool:
+        """Whether to try again without the samples' common mean.
+
+        The model has none: an offset makes the sparsest rows mixtures. It is so if the mean has a
+        good share in the data and not all rows are exactly sparse.
+        """
+        return self.mean_share >= _OFF_CENTRE and not all(atom.exact for atom in self.atoms)
 
     @property
     def objective(self) -> float:
@@ -172,6 +185,10 @@ class Recovery:
                 if len(doubtful) == rank
                 else ", as far as one row can tell: none is exactly sparse; try another seed"
             )
+        hint = (
+            f"the samples' mean is {self.mean_share:.0%} of the sum of squares, and an offset "
+            f"hides sparsity: try Y - Y.mean(axis=1, keepdims=True)"
+        )
         return [
             ("dictionary", f"{n} x {rank}, from {p} samples"),
             ("rows certified", f"{sum(atom.certified for atom in atoms)} of {rank}"),
@@ -179,6 +196,7 @@ class Recovery:
             ("rows to trust", trust),
             ("solved again", f"{sum(atom.attempt > 0 for atom in atoms)}"),
             ("time", f"{self.seconds:.3g} s"),
+            *([("hint", hint)] if self.off_centre else []),
         ]
 
     def _table(self) -> list[tuple[str, str, str, str, str]]:
