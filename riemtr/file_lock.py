@@ -14,23 +14,39 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+_SIGNED = "process "  # how the content of a lock begins
 # Where a file system knows no such locks.
 _UNSUPPORTED = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
 
-class StoreInUseError(OSError):
-    """Another run is writing to the same store."""
+class InUseError(OSError):
+    """Another run is writing to the same file."""
 
 
 @contextmanager
-def only_writer(path: Path) -> Iterator[None]:
+def only_writer(path: Path, kind: str, error: type[InUseError] = InUseError) -> Iterator[None]:
     """Hold the lock of a file; an error that names the holder if there is another.
 
     The operating system releases the lock of a process that was killed. Where it has no such
     locks, the lock is a file that exists, and one left behind must be removed by hand.
+
+    Parameters
+    ----------
+    path : path
+        The file, which need not exist; the lock is beside it.
+    kind : str
+        What the file is called in messages.
+    error : type
+        The error to raise.
     """
     lock = path.with_name(f".{path.name}.lock")
-    descriptor = _acquire(lock, path)
+    try:
+        descriptor = _acquire(lock)
+    except _Held as held:
+        raise error(
+            f"{kind} {str(path)!r} is in use by another run ({held.holder}): wait for it to end, "
+            f"or choose another {kind}{held.hint}"
+        ) from None
     try:
         yield
     finally:
@@ -43,7 +59,12 @@ def only_writer(path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _acquire(lock: Path, path: Path) -> int:
+class _Held(Exception):
+    def __init__(self, lock: Path, hint: str = ""):
+        self.holder, self.hint = _signature(lock) or "unknown process", hint
+
+
+def _acquire(lock: Path) -> int:
     while fcntl is not None:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -55,20 +76,22 @@ def _acquire(lock: Path, path: Path) -> int:
                 break
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise
-            raise _in_use(lock, path, "") from None
+            raise _Held(lock) from None
+        if not _is_ours(lock):
+            os.close(descriptor)
+            raise _Held(lock, f"; {str(lock)!r} is no lock of riemtr's, and was left as it is")
         if _is_current(descriptor, lock):
             _sign(descriptor)
             return descriptor
         os.close(descriptor)  # the holder before removed it between our opening and our locking
-    return _acquire_by_existence(lock, path)
+    return _acquire_by_existence(lock)
 
 
-def _acquire_by_existence(lock: Path, path: Path) -> int:
+def _acquire_by_existence(lock: Path) -> int:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
-        hint = f"; if that run is gone, remove {str(lock)!r}"
-        raise _in_use(lock, path, hint) from None
+        raise _Held(lock, f"; if that run is gone, remove {str(lock)!r}") from None
     _sign(descriptor)
     return descriptor
 
@@ -83,14 +106,16 @@ def _sign(descriptor: int) -> None:
     """Say who holds the lock; on a full disk it is held without a name."""
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        os.write(descriptor, f"{_SIGNED}{os.getpid()} on {socket.gethostname()}".encode())
 
 
-def _in_use(lock: Path, path: Path, hint: str) -> StoreInUseError:
-    holder = ""
+def _signature(lock: Path) -> str:
     with suppress(OSError):
-        holder = lock.read_text(errors="replace").strip()
-    return StoreInUseError(
-        f"store {str(path)!r} is in use by another run ({holder or 'unknown process'}): wait for "
-        f"it to end, or choose another store{hint}"
-    )
+        return lock.read_text(errors="replace").strip()
+    return ""
+
+
+def _is_ours(lock: Path) -> bool:
+    """Whether a lock is empty or signed by one of our runs, and may be signed and removed."""
+    signature = _signature(lock)
+    return signature == "" or signature.startswith(_SIGNED)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import os
-import re
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
 from riemtr.recovery.rows import RowSolver
+from riemtr.recovery.solver_state import solver_state
 from riemtr.recovery.threads import blas_threads_for
 
 _WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
@@ -86,6 +87,9 @@ def recover_dictionary(
     checkpoint : path, optional
         A file to continue from, if it exists, and to record progress in. A run that was killed at
         any moment continues with the same call and ends where it would have ended, bit for bit.
+        Other data or settings are refused, the solver's included: all its attributes count. So is
+        a file that another process is writing to. Where it cannot be written any more, there is a
+        warning, and the recovery goes on.
 
     Returns
     -------
@@ -106,7 +110,7 @@ def recover_dictionary(
     seed = _seed(rng, checkpoint)
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
-    with blas_threads_for(_entries_here(data)):
+    with closing(journal), blas_threads_for(_entries_here(data)):
         white = _prepare(data, precondition, rank)
         watch, helpers = watcher(progress), Helpers(jobs if _is_worth_helpers(data) else 1)
         run = Run(white, precondition, float(mu), solver, seed, journal, watch, helpers, begin)
@@ -120,7 +124,6 @@ def recover_dictionary(
             ) from None
         finally:
             helpers.close()
-            journal.close()
         found = run.report(rows)
     return replace(found, seconds=time.perf_counter() - begin)
 
@@ -246,7 +249,7 @@ def _settings(
     return {
         "Y": fingerprint(data),
         "mu": float(mu),
-        "solver": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(solver)),  # addresses differ every time
+        "solver": solver_state(solver),
         "precondition": bool(precondition),
         "rounding": bool(rounding),
         "rank": rank if rank is None or isinstance(rank, str) else int(rank),
