@@ -4,7 +4,8 @@ The zeros of a row q'Y determine q as long as they span n - 1 directions. Those 
 so many times over. Those of a mixture of k sparse rows are the samples on which all k vanish, which
 leave k - 1 directions open, and k - 1 further samples on which the linear program made the mixture
 vanish: without any one of these, q would not be determined. Such a sample has leverage 1 among the
-zeros: y'G^+ y with G their Gram matrix, which no choice of coordinates or units changes.
+zeros: y'G^+ y with G their Gram matrix, which no choice of coordinates or units changes. Samples
+that come several times have it together.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from riemtr.recovery.zeros import threshold, zeros_of
 
 _LONE = 1e-3  # what leverage may lack to 1: rounding in single precision at condition number 1e4
 
+_SAME = 1e3  # times the precision: what turning leaves between equal samples
 _BLURRED = 0.1  # of eps times the condition number: what whitening leaves of zeros, most of it
 _MOST_BLURRED = 1e-3  # of a sample: beyond that too many entries vanish by chance
 
@@ -48,6 +50,18 @@ def count_lone(
     np.divide(size, lengths, out=ratios, where=lengths > 0)
     vanishing = np.sort(np.argpartition(ratios, count - 1)[:count])
     some = vanishing[:: max(count // most, 1)]
-    turned = factor @ np.take(data, some, axis=1)
-    leverage = np.einsum("ij,ij->j", turned, turned)
+    samples = np.take(data, some, axis=1)
+    turned = factor @ samples
+    leverage = np.bincount(_same(samples), np.einsum("ij,ij->j", turned, turned))
     return int(np.count_nonzero(leverage > 1.0 - _LONE))
+
+
+def _same(samples: np.ndarray) -> np.ndarray:
+    """Number the samples so that equal ones have the same number."""
+    weights = np.cos(np.arange(1.0, len(samples) + 1))  # any that no combination of data cancels
+    keys = weights @ samples
+    order = np.argsort(keys)
+    rounding = _SAME * float(np.finfo(samples.dtype).eps) * np.max(np.abs(keys))
+    numbers = np.empty(len(keys), dtype=np.intp)
+    numbers[order] = np.cumsum(np.diff(keys[order], prepend=-np.inf) > rounding)
+    return numbers

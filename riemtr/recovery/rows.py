@@ -19,9 +19,7 @@ from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.zeros import threshold
 from riemtr.solvers import PracticalTRM, Status
 
-# Zeros per direction other than the row's, of which any vertex of the linear program has one: two
-# where every sample comes twice, which shows nothing.
-_VERTEX = 2
+_VERTEX = 2  # zeros per direction other than the row's: any vertex of the linear program has one
 _CHANCE = 4.0  # times as many entries as vanish by chance on average
 _SPANNING = 0.1  # least share of the typical eigenvalue, of the Gram matrix of a row's zeros
 _SPANNED = 1e-6  # the share of that below which a direction is not spanned at all

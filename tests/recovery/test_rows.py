@@ -120,9 +120,19 @@ def test_one_sample_of_few_does_not_make_a_mixture_exact():
         assert inspector.inspect(direction / np.linalg.norm(direction)).exact is expected
 
 
-def test_samples_that_come_twice_make_no_vertex_exact():
+@pytest.mark.parametrize("times", [2, 5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_samples_that_come_several_times_make_no_vertex_exact(times, dtype):
     Y = np.random.default_rng(0).standard_normal((5, 200))
-    Y = np.hstack([Y, Y])
-    vertex = round_direction(Y, np.ones(5))
-    seen = Inspector(Deflation(Y)).inspect(vertex.direction)
-    assert (seen.zeros, seen.exact) == (8, False)
+    vertex = round_direction(Y, np.ones(5)).direction
+    deflation = Deflation(np.hstack([Y] * times).astype(dtype))
+    deflation.set_aside(np.full(5, 5**-0.5))
+    seen = Inspector(deflation).inspect(vertex)
+    assert (seen.zeros, seen.forced, seen.exact) == (4 * times, 4, False)
+
+
+def test_rows_of_signs_are_exact_though_samples_repeat():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (5, 500)) * (rng.random((5, 500)) < 0.3)
+    inspector = Inspector(Deflation(X))
+    assert all(inspector.inspect(q).exact for q in np.eye(5))
