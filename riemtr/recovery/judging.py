@@ -139,8 +139,9 @@ def _doubts_of_sparsity(row: Atom, rows: Sequence[Atom], sorting: Sorting) -> li
     n, samples = len(rows), sorting.samples
     if sorting.some_exact:
         exact = sum(each.exact for each in rows)
-        which = "most rows" if 2 * exact >= n else f"{exact} of {n} rows"
-        return [f"not exactly sparse, though {which} are: it may mix several"]
+        some = f"{exact} of {n} rows {'is' if exact == 1 else 'are'}"
+        which = "most rows are" if 2 * exact >= n else some
+        return [f"not exactly sparse, though {which}: it may mix several"]
     if sorting.model_holds:
         return [
             f"a single zero, or none, holds it in {row.forced} of {n - 1} directions: it may mix "

@@ -44,7 +44,7 @@ def test_a_row_that_is_not_exact_is_bad_where_any_other_is():
     rows = [row([1, 0, 0], 6), row([0, 1, 0]), row([0, 0, 1])]
     sorting = sort_rows(rows, 20)
     assert (sorting.bad, sorting.model_holds) == ((1, 2), True)
-    assert "though 1 of 3 rows are" in doubts(rows[2], rows, 2, sorting)[0]
+    assert "though 1 of 3 rows is" in doubts(rows[2], rows, 2, sorting)[0]
 
 
 def test_where_no_row_is_exact_zeros_that_single_samples_force_are_a_doubt():
