@@ -16,6 +16,10 @@ class NonFiniteCostError(ValueError):
     """The cost or its gradient is NaN or infinite where the solver was told to start."""
 
 
+class NonFiniteHessianError(ValueError):
+    """The Hessian has NaN or infinite entries at a point."""
+
+
 class OtherRunError(ValueError):
     """A checkpoint belongs to a run with other data or settings."""
 

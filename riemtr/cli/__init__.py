@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 from riemtr.errors import MissingExtraError, require
 
@@ -16,14 +17,19 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code 2 where the extra ``cli`` is missing; otherwise the command exits with its own.
+        Exit code 2 where the extra ``cli`` is missing, 130 where Ctrl-C came before the command
+        had begun; otherwise the command exits with its own.
     """
     try:
         for module in ("typer", "rich"):
             require(module, extra="cli")
+        import_module("riemtr.cli.app")
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("interrupted, before the command had begun", file=sys.stderr)
+        return INTERRUPTED
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets a question mark, not a traceback.
         if hasattr(stream, "reconfigure"):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import riemtr
+from riemtr.cli.commands import Command, Commands
 from riemtr.cli.compare import compare
 from riemtr.cli.demo import demo
 from riemtr.cli.problems import problems
@@ -15,6 +16,7 @@ from riemtr.cli.solve import solve
 from riemtr.cli.sweep import sweep
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -61,9 +63,9 @@ def root(
     """
 
 
-app.command()(demo)
-app.command()(recover)
-app.command()(problems)
-app.command()(solve)
-app.command()(sweep)
-app.command()(compare)
+app.command(cls=Command)(demo)
+app.command(cls=Command)(recover)
+app.command(cls=Command)(problems)
+app.command(cls=Command)(solve)
+app.command(cls=Command)(sweep)
+app.command(cls=Command)(compare)

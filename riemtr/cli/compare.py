@@ -12,7 +12,7 @@ from riemtr.cli import INTERRUPTED, USAGE_ERROR
 from riemtr.cli.comparison_view import ProgressBar, comparison_table, summary_line
 from riemtr.cli.console import console, refusing
 from riemtr.cli.options import OUTPUT, Force, Quiet
-from riemtr.cli.parameters import parse_parameters
+from riemtr.cli.parameters import parse_named, parse_parameters
 from riemtr.cli.wording import COMPARE, reworded
 from riemtr.compare import (
     Comparison,
@@ -29,7 +29,7 @@ from riemtr.compare.recovery_data import PARAMETERS
 from riemtr.compare.recovery_methods import LABEL as RECOVERY
 from riemtr.compare.recovery_methods import METHODS
 from riemtr.errors import unknown_name
-from riemtr.imports import look_here
+from riemtr.problems import available
 
 _STARTS = "Where to start"
 _FAIRNESS = "What to ask of each solver"
@@ -40,15 +40,16 @@ def compare(
         list[str],
         typer.Argument(
             metavar="PROBLEM",
-            help="Those that `riemtr problems` lists, with parameters if need be: "
-            f"rayleigh:n=200. Or {RECOVERY}, alone: whole recovery methods.",
+            help="Those that `riemtr problems` lists, or functions of your own as "
+            "module:function; with parameters after colons if need be: brockett:n=20:k=3. Or "
+            f"{RECOVERY}, alone: whole recovery methods.",
         ),
     ],
     solvers: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help=f"Separated by commas, with options if need be: exact:radius=0.05. "
+            help=f"Separated by commas, with options after colons if need be: exact:radius=0.05. "
             f"{', '.join(solver_names())}, or your own: package.module:attribute. If not given: "
             f"{', '.join(DEFAULT)}.",
         ),
@@ -189,16 +190,18 @@ def compare(
 
 
 def _problems(names: list[str], shared: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    split = [text.split(":") for text in names]
-    return [(name, {**shared, **parse_parameters(own)}) for name, *own in split]
+    read = [parse_named(name, known=available()) for name in names]
+    return [(name, {**shared, **own}) for name, own in read]
 
 
 def _entrant(text: str) -> Entrant:
-    name, *rest = text.strip().split(":")
-    if rest and "=" not in rest[0]:  # an import path; modules in the working folder count
-        name = f"{name}:{rest.pop(0)}"
-        look_here()
-    return entrant(name, **parse_parameters(rest))
+    if "=" in text.split(":")[0]:
+        raise ValueError(
+            f"--solvers must be names separated by commas, with options after colons, as in "
+            f"exact:radius=0.05:tolerance=1e-8; got {text!r} for a name"
+        )
+    name, options = parse_named(text, known=solver_names())
+    return entrant(name, **options)
 
 
 def _numbers(text: str) -> list[float]:
@@ -224,7 +227,7 @@ def _compare_recovery(
     unused = sorted(set(chosen) - {"starts", "max_seconds"})
     if unused:
         raise ValueError(f"{RECOVERY} has no --{unused[0].replace('_', '-')}; leave it out")
-    parameters = {**shared, **parse_parameters(names[0].split(":")[1:])}
+    parameters = {**shared, **parse_named(names[0], known=[RECOVERY])[1]}
     for name in parameters:
         if name not in PARAMETERS:
             raise unknown_name(f"a parameter of {RECOVERY}", name, PARAMETERS)

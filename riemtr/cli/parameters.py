@@ -1,12 +1,15 @@
-"""Settings as they are typed: ``-p n=50 -p theta=0.2`` of a problem, ``-g n=10,20`` of a grid."""
+"""Settings as they are typed: ``-p n=50`` or ``name:n=50`` of a problem, ``-g n=1,2`` of a grid."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from riemtr import problems
 from riemtr.errors import misspelt_name
+from riemtr.imports import look_here
+from riemtr.problems.registry import is_path
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -54,6 +57,35 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
     return parameters
 
 
+def parse_named(text: str, known: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """Read a name with parameters after colons; the name may be an import path with one itself.
+
+    A path lets modules in the working folder be found.
+
+    Parameters
+    ----------
+    text : str
+    known : collection of str
+        Names that are no modules.
+
+    Examples
+    --------
+    >>> parse_named("brockett:n=20:k=3", known=["brockett"])
+    ('brockett', {'n': 20, 'k': 3})
+    >>> parse_named("package.module:function:n=5", known=["brockett"])
+    ('package.module:function', {'n': 5})
+    """
+    name, *rest = (part.strip() for part in text.split(":"))
+    if rest and "=" not in rest[0] and name not in known:
+        name = f"{name}:{rest.pop(0)}"
+        look_here()
+    for setting in rest:
+        if re.search(r",\s*\w+\s*=", setting):
+            corrected = ":".join([name, *re.split(r",\s*(?=\w+\s*=)", ":".join(rest))])
+            raise ValueError(f"parameters must be separated by colons: {corrected}; got {text!r}")
+    return name, parse_parameters(rest)
+
+
 def parse_axes(settings: Sequence[str]) -> dict[str, list[Any]]:
     """Read the values of a grid, such as ``n=10,20,30``.
 
@@ -92,12 +124,15 @@ def format_parameters(parameters: dict[str, Any]) -> str:
 
 
 def build_problem(name: str, parameters: dict[str, Any], seed: int) -> problems.Case:
-    """Build a registered problem; whatever does not fit is a ValueError that says what."""
-    if name not in problems.available():
-        raise misspelt_name("the problem", name, problems.available())
+    """Build a problem by name or path; whatever does not fit is a ValueError that says what."""
+    if not is_path(name) and name not in problems.available():
+        unknown = misspelt_name("the problem", name, problems.available())
+        raise ValueError(f"{unknown}; a function of your own is module:function")
     try:
         return problems.build(name, rng=seed, **parameters)
-    except (TypeError, MemoryError) as error:
-        raise ValueError(
-            f"cannot build {name!r} with {format_parameters(parameters)}: {error}"
-        ) from error
+    except (ValueError, ImportError, OSError):
+        raise
+    except Exception as error:  # of a builder that anyone may have written
+        kind = "" if isinstance(error, TypeError) else f"{type(error).__name__}: "
+        what = f"{name!r} with {format_parameters(parameters)}" if parameters else repr(name)
+        raise ValueError(f"cannot build {what}: {kind}{error}") from error

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from riemtr import problems as registry
 from riemtr.cli.console import console, refusing
-from riemtr.cli.parameters import build_problem, format_parameters
+from riemtr.cli.parameters import build_problem, format_parameters, parse_named
 
 
 def problems(
@@ -42,14 +42,17 @@ def _list_all() -> None:
     out.print(table)
     out.line()
     out.print(
-        "Details of one: [cyan]riemtr problems NAME[/]   Solve it: [cyan]riemtr solve NAME[/]"
+        "Details of one: [cyan]riemtr problems NAME[/]   Solve it: [cyan]riemtr solve NAME[/]\n"
+        "With parameters: [cyan]riemtr solve brockett -p n=20 -p k=3[/], or after colons: "
+        "[cyan]riemtr compare brockett:n=20:k=3[/]"
     )
 
 
 def _show_one(name: str) -> None:
     with refusing(ValueError, ImportError, OSError):
+        name, _ = parse_named(name, known=registry.available())
         case = build_problem(name, {}, seed=0)
-    sentence, parameters = registry.describe(name)
+        sentence, parameters = registry.describe(name)
     manifold = case.problem.manifold
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)

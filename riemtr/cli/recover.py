@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -144,13 +145,15 @@ def recover(
     with refusing(ValueError, TypeError, ImportError, OSError), reworded(RECOVER, ValueError):
         _check_folder(out, force)
         data = read_data(source, variable=variable, transpose=transpose, patch_size=patch_size)
+        if rank is None:
+            _check_patches(data)
         Y, mean = _centred(data, center)
         method = _make_solver(solver, mu)
     screen = console()
     path = out / CHECKPOINT if checkpoint is None else checkpoint
     options = {
         "solver": method,
-        "rank": rank if rank is None or not rank.lstrip("+-").isdigit() else int(rank),
+        "rank": None if rank is None else _number_or_word(rank),
         "n_jobs": jobs,
         "checkpoint": path,
     }
@@ -190,6 +193,25 @@ def _check_folder(out: Path, force: bool) -> None:
         raise FileExistsError(
             f"{out} holds results already ({', '.join(present)}); choose another folder, or add "
             f"--force to replace them"
+        )
+
+
+def _number_or_word(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _check_patches(data: DataFile) -> None:
+    """Refuse an image that has too few patches in terms of patches, not of features and samples."""
+    size, count = data.patch_size, data.matrix.shape[1]
+    if data.is_image and size is not None and count <= size**2:
+        largest = max(math.ceil((count * size**2) ** 0.25) - 1, 1)
+        raise ValueError(
+            f"{data.source} has {count} patches of {size} x {size} pixels, and must have more than "
+            f"the {size**2} pixels of each; choose a smaller patch_size, at most {largest} here, a "
+            f"larger image, or add --rank auto to find fewer atoms"
         )
 
 

@@ -11,9 +11,15 @@ import typer
 from riemtr.cli.console import console, refusing
 from riemtr.cli.files import check_target, save_plot, save_result
 from riemtr.cli.options import OUTPUT, Force, Quiet, SolverName
-from riemtr.cli.parameters import build_problem, format_parameters, parse_parameters
+from riemtr.cli.parameters import (
+    build_problem,
+    format_parameters,
+    parse_named,
+    parse_parameters,
+)
 from riemtr.cli.summary import summary_line, summary_panel
 from riemtr.errors import NonFiniteCostError, require
+from riemtr.problems import available
 from riemtr.solvers import ExactTRM, PracticalTRM, TrustRegion
 from riemtr.solvers.observers import LiveTable
 
@@ -23,7 +29,14 @@ _METHOD = "How to solve it"
 
 
 def solve(
-    name: Annotated[str, typer.Argument(help="One of those that `riemtr problems` lists.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="One of those that `riemtr problems` lists, or a function of your own: "
+            "module:function. Parameters may follow after colons, as in brockett:n=20:k=3.",
+        ),
+    ],
     parameter: Annotated[
         list[str] | None,
         typer.Option(
@@ -33,7 +46,7 @@ def solve(
             help="Set a parameter of the problem; may be given several times.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Source of the random data and the start.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Source of the random data and the start.")] = 0,
     solver: Annotated[
         SolverName,
         typer.Option(
@@ -107,6 +120,9 @@ def solve(
 
     - `riemtr solve dictionary-learning -p image=camera` finds one in a photograph
 
+    - `riemtr solve my_module:my_problem` solves your own: `def my_problem(rng, n=10)` returns a
+      `riemtr.Problem`
+
     - `riemtr solve brockett --solver exact --radius 0.5` uses the method the paper analyses
 
     - `riemtr solve rayleigh --out run.npz --plot run.png` keeps what was found
@@ -120,7 +136,11 @@ def solve(
                 check_target(target, suffixes, force)
         if plot is not None:
             require("matplotlib", extra="plot")
+        name, named = parse_named(name, known=available())
         given = parse_parameters(parameter or [])
+        for twice in sorted(set(given) & set(named)):
+            raise ValueError(f"parameter {twice!r} is set twice; give it once")
+        given |= named
         case = build_problem(name, given, seed)
     screen = console()
     table = nullcontext() if quiet else LiveTable(console=screen)

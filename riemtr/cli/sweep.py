@@ -82,6 +82,13 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Resume, and run again what failed.")
     ] = False,
+    accept_changes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changes",
+            help="Resume, and keep what is there though the task's code was changed since.",
+        ),
+    ] = False,
     quiet: Quiet = False,
     map_name: Annotated[
         MapName | None,
@@ -206,8 +213,9 @@ def sweep(
         backend=backend.value,
         workers=workers,
         scheduler=scheduler,
-        resume=resume or retry_failed,
+        resume=resume or retry_failed or accept_changes,
         retry_failed=retry_failed,
+        accept_changes=accept_changes,
     )
     screen = console()
     bars = SweepBars(Console(quiet=True) if quiet else screen)

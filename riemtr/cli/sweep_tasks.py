@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.cli.parameters import parse_axes
+from riemtr.cli.sweep_files import check_files
 from riemtr.cli.sweep_view import SweepBars, boundary_lines, means_table
 from riemtr.imports import imported, look_here
 from riemtr.sweep import Table, read
-from riemtr.sweep.phase_report import run_maps, save_maps
+from riemtr.sweep.phase_report import FIGURE, SUMMARY, run_maps, save_maps
 from riemtr.sweep.phase_transition import MAPS, NAME, PhaseTransition
 
 _STORE = "cells"
@@ -53,6 +54,8 @@ def phase_transition(
         raise ValueError("--condition-number goes with --dictionary conditioned; add it")
     for name in maps:
         _check_new(out / f"{name}.jsonl", how)
+    written = [name for name in MAPS if name in maps or (out / f"{name}.jsonl").exists()]
+    check_files(out / name for name in (*(f"{name}.csv" for name in written), SUMMARY, FIGURE))
     with bars:
         tables = run_maps(what, maps, out, repetitions=repetitions, run=how, progress=bars.show)
     drawn, saved = save_maps(out, what, tables)
@@ -75,7 +78,8 @@ def own_task(
         option = next(iter(given)).replace("_", "-")
         raise ValueError(f"--{option} is for {NAME}; set the arguments of your function with -g")
     axes = parse_axes(values or [])
-    store = out / f"{_STORE}.jsonl"
+    store, csv = out / f"{_STORE}.jsonl", out / f"{_STORE}.csv"
+    check_files([csv])
     with bars:
         table = how(
             task,
@@ -84,7 +88,8 @@ def own_task(
             store=store,
             progress=partial(bars.show, name),
         )
-    return Report([table], [means_table(table)], [store, table.to_csv(out / f"{_STORE}.csv")])
+    said = f"[dim]means over the runs of each setting; {csv.name} has every run[/]"
+    return Report([table], [means_table(table), said], [store, table.to_csv(csv)])
 
 
 def _find(name: str) -> Callable[..., Any]:

@@ -52,6 +52,8 @@ RECOVER = {
 
 SWEEP = {
     r"\bwith resume\b": "with --resume",
+    r"choose another store to run": "choose another --out to run",
+    r"accept_changes=True": "--accept-changes",
     r"^(scheduler|workers|noise|mu) (?=is|must)": r"--\1 ",
     r"^condition_number (?=must)": "--condition-number ",
     r"must be 1 or None where backend": "must be 1 where --backend",

@@ -13,6 +13,7 @@ from riemtr import problems as registry
 from riemtr.errors import misspelt_name
 from riemtr.problem import Problem, as_problem
 from riemtr.problems import Case
+from riemtr.problems.registry import is_path
 
 _OBJECTS = (Case, Problem, pymanopt.Problem)
 
@@ -48,7 +49,8 @@ def as_cases(problems: Any, seed: int) -> dict[str, Case]:
     Parameters
     ----------
     problems : str, tuple, Case, Problem, pymanopt.Problem, or a list or dict of them
-        A name in the registry, or a pair of name and parameters; a dict gives labels of its own.
+        A name in the registry or an import path ``"package.module:function"``, or a pair of it and
+        parameters; a dict gives labels of its own.
     seed : int
         Source of the data of registered problems.
 
@@ -173,8 +175,10 @@ def _as_case(problem: Any, seed: int) -> Case:
 
 
 def _built(name: str, parameters: Mapping[str, Any], seed: int) -> Case:
-    if name not in registry.available():
+    if not is_path(name) and name not in registry.available():
         raise misspelt_name("the problem", name, registry.available())
+    if is_path(name):
+        registry.describe(name)  # what cannot be imported says so itself
     try:
         return registry.build(name, rng=seed, **parameters)
     except Exception as error:  # of the builder, which anyone may have written

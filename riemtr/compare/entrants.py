@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pymanopt.optimizers import NelderMead, ParticleSwarm
@@ -19,7 +19,7 @@ from riemtr.errors import DoesNotApply, misspelt_name
 from riemtr.imports import imported
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
-from riemtr.solvers import ExactTRM, PracticalTRM
+from riemtr.solvers import ExactTRM, FixedRadius, PracticalTRM, TrustRegion
 from riemtr.solvers.lbfgs import LBFGS
 
 DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
@@ -135,14 +135,22 @@ def check_entrants(entrants: Iterable[Entrant], problem: Problem, demands: Deman
 
 
 def as_entrants(solvers: Any) -> list[Entrant]:
-    """Return solvers given as names, objects, or a dict of either by name."""
+    """Return solvers given as names, objects, or a dict of either by name.
+
+    Objects are named after their presets or types, and numbered where these are the same.
+
+    Examples
+    --------
+    >>> [one.name for one in as_entrants([PracticalTRM(), ExactTRM(0.1), ExactTRM(0.2), "lbfgs"])]
+    ['PracticalTRM', 'ExactTRM-1', 'ExactTRM-2', 'lbfgs']
+    """
     if isinstance(solvers, str) or not isinstance(solvers, Iterable):
         solvers = [solvers]
     if isinstance(solvers, Mapping):
         pairs = [(name, _as_entrant(solver)) for name, solver in solvers.items()]
         found = [Entrant(name, made.make, made.spelling) for name, made in pairs]
     else:
-        found = [_as_entrant(solver) for solver in solvers]
+        found = _numbered(list(solvers))
     if not found:
         raise ValueError("solvers must name at least one; see riemtr.compare.solver_names()")
     names = [one.name for one in found]
@@ -162,8 +170,31 @@ def _as_entrant(solver: Any) -> Entrant:
     return Entrant(_short_name(solver), _maker(solver, _short_name(solver), {}))
 
 
+def _numbered(solvers: list[Any]) -> list[Entrant]:
+    """Return entrants; objects of the same name are numbered, names that were given are not."""
+    found = [_as_entrant(solver) for solver in solvers]
+    names = [one.name for one in found]
+    for place, solver in enumerate(solvers):
+        if names.count(names[place]) > 1 and not isinstance(solver, (str, Entrant)):
+            number = 1 + names[:place].count(names[place])
+            found[place] = replace(found[place], name=f"{names[place]}-{number}")
+    return found
+
+
 def _short_name(solver: Any) -> str:
+    if isinstance(solver, TrustRegion):
+        return _preset(solver)
     return getattr(solver, "__name__", type(solver).__name__)
+
+
+def _preset(solver: TrustRegion) -> str:
+    """Name the preset that a solver is, whatever its tolerances and limits."""
+    limits = ("tolerance", "curvature_tolerance", "max_iterations", "max_seconds")
+    chosen = {name: getattr(solver, name) for name in limits}
+    radius = solver.radius.radius if isinstance(solver.radius, FixedRadius) else _RADIUS
+    presets = {"PracticalTRM": PracticalTRM(), "ExactTRM": ExactTRM(radius)}
+    same = (name for name, preset in presets.items() if replace(preset, **chosen) == solver)
+    return next(same, type(solver).__name__)
 
 
 def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, Demands], Any]:

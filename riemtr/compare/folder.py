@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from riemtr.files import save_figure, save_json, write_atomically
 
 OURS = ("comparison.json", "runs.csv", "environment.json", "profiles.png", "page.html")
 _FIGURES = "convergence-*.png"
+_LONGEST = 50  # characters of a label: file systems allow 255 bytes for the whole name
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,35 @@ def _write_figures(comparison: Comparison, folder: Path) -> list[Path]:
     from riemtr.compare.figures import convergence_figure, profiles_figure
 
     files = [save_figure(folder / "profiles.png", profiles_figure(comparison))]
-    for problem in comparison.problems:
+    for problem, name in file_names(comparison.problems).items():
         if any(run.trajectory for run in comparison.runs if run.problem == problem):
-            name = re.sub(r"[^A-Za-z0-9=.-]+", "-", problem).strip("-")
             figure = convergence_figure(comparison, problem)
             files.append(save_figure(folder / f"convergence-{name}.png", figure))
     return files
+
+
+def file_names(labels: Iterable[str]) -> dict[str, str]:
+    """Return part of a file's name for each label, no two alike on any file system.
+
+    Examples
+    --------
+    >>> list(file_names(["rayleigh:n=5", "a/b", "a b", "A/B", "?", "é"]).values())
+    ['rayleigh-n=5', 'a-b', 'a-b-2', 'A-B-3', 'problem', 'é']
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for label in labels:
+        readable = re.sub(r"[^\w=.-]+", "-", label).strip("-")[:_LONGEST] or "problem"
+        numbered = (f"{readable}-{number}" for number in itertools.count(2))
+        candidates = itertools.chain([readable], numbered)
+        # Some file systems know no capitals, and two ways to write an accent.
+        names[label] = next(name for name in candidates if _folded(name) not in taken)
+        taken.add(_folded(names[label]))
+    return names
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def _write_page(comparison: Comparison, folder: Path) -> list[Path]:

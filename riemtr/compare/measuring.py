@@ -19,6 +19,7 @@ from riemtr.compare.traces import SLACK, oracle_calls, reached, trajectory
 from riemtr.compare.truth import nearness
 from riemtr.compare.watching import WatchedProblem
 from riemtr.errors import DoesNotApply
+from riemtr.interrupts import interrupts_insisted_on
 from riemtr.problem import Evaluation
 from riemtr.problem.points import check_point
 from riemtr.problems import Case
@@ -48,7 +49,8 @@ def measure(task: Task, one: Entrant) -> Run:
         solver = one.make(task.case.problem, task.demands)
         # The solver's own limit comes first: it leaves an endpoint.
         # Where its numbers end up is judged below: no need for numpy to warn of them.
-        with deadline(2.0 * limit + 1.0), np.errstate(all="ignore"):
+        # A solver of riemtr's inside it ends gracefully on Ctrl-C, and nobody may have looked.
+        with interrupts_insisted_on(), deadline(2.0 * limit + 1.0), np.errstate(all="ignore"):
             ending = run_solver(solver, problem, task)
         here = _endpoint(task, ending.point)
     except OutOfTime:

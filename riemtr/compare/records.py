@@ -179,11 +179,26 @@ def end(run: Run, tolerance: float | None) -> Reach | None:
 
 def load(path: str | Path) -> Comparison:
     """Read a comparison that was saved."""
-    content = json.loads(Path(path).read_text())
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except ValueError as error:  # UnicodeDecodeError included
+        raise _not_ours(path, f"it is empty, torn or no JSON ({error})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"path must be a comparison that riemtr saved; {path} is something else")
-    runs = tuple(
-        Run(**{**run, "reached": tuple(Reach(**reach) for reach in run["reached"])})
-        for run in content["runs"]
+        raise _not_ours(path, f"it does not say that its format is {FORMAT!r}")
+    try:
+        runs = tuple(
+            Run(**{**run, "reached": tuple(Reach(**reach) for reach in run["reached"])})
+            for run in content["runs"]
+        )
+        return Comparison(dict(content["settings"]), dict(content["environment"]), runs)
+    except KeyError as error:
+        raise _not_ours(path, f"it has no {error}") from error
+    except (TypeError, ValueError) as error:
+        raise _not_ours(path, f"its records have another form ({error})") from error
+
+
+def _not_ours(path: str | Path, why: str) -> ValueError:
+    return ValueError(
+        f"path must be a comparison that riemtr saved, whole; {str(path)!r} is not: {why}; save it "
+        "again, or give the path of another"
     )
-    return Comparison(content["settings"], content["environment"], runs)

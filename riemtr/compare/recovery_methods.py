@@ -26,6 +26,7 @@ from riemtr.data.checks import integer
 from riemtr.environment import environment
 from riemtr.errors import misspelt_name
 from riemtr.interop.pymanopt import pymanopt_solvers
+from riemtr.interrupts import interrupts_insisted_on
 from riemtr.recovery import Preconditioned, recover_dictionary
 from riemtr.recovery.rows import RowSolver, default_solver
 from riemtr.recovery.threads import blas_threads_for
@@ -241,13 +242,14 @@ def _run(
     try:
         method = factory()
         begin = time.perf_counter()
-        with deadline(max_seconds):
+        # A solver may end gracefully on Ctrl-C, with rows that are no outcome.
+        with interrupts_insisted_on(), deadline(max_seconds):
             estimate = method(data, seed)
         seconds = time.perf_counter() - begin
         found = examine(estimate, white, truth)
     except OutOfTime:
         outcome, said = "timed out", f"stopped after {max_seconds:g} s, without a result"
-    except Exception as error:  # whatever a method raises is an outcome, not the end
+    except (Exception, SystemExit) as error:  # whatever a method raises is an outcome, not the end
         outcome, said = "failed", f"{type(error).__name__}: {error}"
     else:
         return Run(

@@ -6,11 +6,29 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from riemtr.compare.watched_cost import WatchedCost
 from riemtr.problem import Counts, Evaluation, Problem
 from riemtr.solvers.stopwatch import Stopwatch
 
 Row = tuple[float, float, float, Counts]
 """Seconds, cost, gradient norm and counts at one point of a run."""
+
+
+class _AsksItself:
+    """An evaluation that counts what it asks for: it asks the cost, and not one that counts too."""
+
+    def __init__(self, *where: Any):  # as points nearby are made, for differences
+        super().__init__(*where)
+        self._local: Any = self._local.watched
+
+
+_KINDS: dict[type, type] = {}
+
+
+def _asking_itself(kind: type) -> type:
+    if kind not in _KINDS:
+        _KINDS[kind] = type(f"Watched{kind.__name__}", (_AsksItself, kind), {})
+    return _KINDS[kind]
 
 
 class WatchedProblem(Problem):
@@ -22,6 +40,8 @@ class WatchedProblem(Problem):
 
     def __init__(self, problem: Problem):
         self.__dict__.update(problem.__dict__)
+        cost = problem.cost.watched if isinstance(problem.cost, WatchedCost) else problem.cost
+        self.cost = WatchedCost(cost, lambda: self._own)
         self.watch = Stopwatch()
         self.rows: list[Row] = []
         self._own = Counts()
@@ -34,8 +54,12 @@ class WatchedProblem(Problem):
         counts = self._own if counts is None else counts
         if all(counts is not book for book in self._books):
             self._books.append(counts)
-        self._last = super().at(point, counts)
-        return self._last
+        here = super().at(point, counts)
+        # Not made anew: a cost may have done the work of the point already.
+        here.__class__ = _asking_itself(type(here))
+        here._local = here._local.watched
+        self._last = here
+        return here
 
     def easier(self) -> Iterator[tuple[Problem, float]]:
         """Yield the easier versions, whose calls count here; notes are of the problem itself."""

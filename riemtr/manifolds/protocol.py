@@ -18,12 +18,19 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from pymanopt.manifolds import (
     ComplexCircle,
+    ComplexEuclidean,
     Elliptope,
+    Euclidean,
+    FixedRankEmbedded,
     HermitianPositiveDefinite,
     PoincareBall,
     Positive,
+    PSDFixedRank,
+    PSDFixedRankComplex,
+    SkewSymmetric,
     SpecialHermitianPositiveDefinite,
     SpecialOrthogonalGroup,
+    Symmetric,
     SymmetricPositiveDefinite,
     UnitaryGroup,
 )
@@ -38,6 +45,20 @@ _NEEDS_POLE_LADDER = (
     SpecialOrthogonalGroup,
     SymmetricPositiveDefinite,
     UnitaryGroup,
+)
+_UNBOUNDED = (
+    ComplexEuclidean,
+    Euclidean,
+    FixedRankEmbedded,
+    HermitianPositiveDefinite,
+    PSDFixedRank,
+    PSDFixedRankComplex,
+    PoincareBall,
+    Positive,
+    SkewSymmetric,
+    SpecialHermitianPositiveDefinite,
+    Symmetric,
+    SymmetricPositiveDefinite,
 )
 
 
@@ -242,8 +263,19 @@ def has_exponential(manifold: Any) -> bool:
     return not (missing or _is_stub(type(manifold).exp))
 
 
+def is_bounded(manifold: Any) -> bool:
+    """Whether distances on the manifold have a limit, as far as one knows.
+
+    A manifold that is not pymanopt's is taken at its word: its typical distance.
+    """
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        return all(is_bounded(factor) for factor in factors)
+    return not isinstance(manifold, _UNBOUNDED)
+
+
 def typical_distance(manifold: Any) -> float:
-    """Scale of the manifold, for the largest sensible trust-region radius."""
+    """Scale of the manifold, for trust-region radii."""
     try:
         return float(manifold.typical_dist)
     except (AttributeError, NotImplementedError):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds import TangentBasis, embed, riemannian_hessian, tangent_basis
 from riemtr.problem.curvature import (
     Curvature,
@@ -107,7 +108,7 @@ class Evaluation(LocalDerivatives):
         """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
         matrix = self.hessian_matrix()
         if not np.all(np.isfinite(matrix)):
-            raise ValueError(
+            raise NonFiniteHessianError(
                 "the Hessian has NaN or infinite entries at this point; find out where with "
                 "riemtr.check_hessian(problem, point)"
             )

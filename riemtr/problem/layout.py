@@ -62,6 +62,14 @@ def as_type(value: Any, dtype: np.dtype) -> Any:
     return type(value)(*(as_type(part, dtype) for part in value))
 
 
+def like(value: Any, reference: Any) -> Any:
+    """Return a point whose arrays have the types of those of another."""
+    if isinstance(value, np.ndarray):
+        return value if value.dtype == reference.dtype else value.astype(reference.dtype)
+    parts = [like(part, other) for part, other in zip(value, reference, strict=True)]
+    return type(value)(parts) if isinstance(value, list) else type(value)(*parts)
+
+
 def machine_precision(value: Any) -> float:
     """Machine epsilon of the floating-point arrays a point consists of (the coarsest of them)."""
     if isinstance(value, np.ndarray):

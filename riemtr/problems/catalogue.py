@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -26,6 +27,7 @@ from riemtr.data import (
     patches,
     reconstruction_error,
 )
+from riemtr.data.checks import integer, real
 from riemtr.errors import unknown_name
 from riemtr.manifolds import Sphere, random_point
 from riemtr.problem import Problem
@@ -44,6 +46,7 @@ def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
 
     Every other eigenvector is a saddle point, or the maximizer.
     """
+    n = integer("n", n, low=1)
     matrix = _symmetric(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     sphere = Sphere(n)
@@ -93,6 +96,8 @@ def dictionary_learning(
     scale : float
         Standard deviation of the whitened patches.
     """
+    made_up = {"n": n, "p": p, "theta": theta, "k": k, "dictionary": dictionary}
+    _check_source(image, made_up, scale)
     if image is not None:
         data = scale * _whitened_patches(image)
         problem = dictionary_problem(data, mu)
@@ -116,6 +121,24 @@ def dictionary_learning(
     return Case(problem, problem.manifold.random_point(rng), truth)
 
 
+def _check_source(image: str | None, made_up: dict[str, Any], scale: float) -> None:
+    """Refuse what is of no effect: parameters of made-up data with an image, or the reverse."""
+    usual = inspect.signature(dictionary_learning).parameters
+    chosen = made_up if image is not None else {"scale": scale}
+    changed = [name for name, value in chosen.items() if value != usual[name].default]
+    if changed and image is not None:
+        raise ValueError(
+            f"{changed[0]} must be left out where image is given, whose patches are the data; got "
+            f"{chosen[changed[0]]!r}: leave out one of them"
+        )
+    if changed:
+        raise ValueError(
+            f"scale must be left out where no image is given, whose patches it scales; got "
+            f"{scale!r}: leave it out, or give an image"
+        )
+    real("scale", scale, low=0.0)
+
+
 def _whitened_patches(image: str) -> np.ndarray:
     data = patches(load_image(image))
     left, values, right = np.linalg.svd(data, full_matrices=False)
@@ -129,6 +152,8 @@ def _whitened_patches(image: str) -> np.ndarray:
 @register("invariant-subspace")
 def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Case:
     """Smallest invariant subspace of a symmetric matrix: trace X'AX on the Grassmann manifold."""
+    n = integer("n", n, low=1)
+    k = integer("k", k, low=1, high=n)
     matrix = _symmetric(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     manifold = Grassmann(n, k)
@@ -150,6 +175,8 @@ def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Cas
 @register("brockett")
 def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
     """Brockett cost, trace X'AXD on the Stiefel manifold: the smallest eigenvectors, in order."""
+    n = integer("n", n, low=1)
+    k = integer("k", k, low=1, high=n)
     matrix = _symmetric(rng, n)
     weights = np.arange(k, 0, -1, dtype=float)
     values, vectors = np.linalg.eigh(matrix)
@@ -175,6 +202,8 @@ def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case
 
     Derivatives by autograd.
     """
+    n = integer("n", n, low=1)
+    samples = integer("samples", samples, low=1)
     if samples <= n:
         raise ValueError(f"samples must exceed n for S to be definite; got {samples!r} and {n!r}")
     data = rng.standard_normal((n, samples)) * rng.uniform(0.5, 2.0, size=(n, 1))
@@ -198,6 +227,7 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
 
     Derivatives by autograd. Every other pair of singular vectors is a saddle point.
     """
+    m, n = integer("m", m, low=1), integer("n", n, low=1)
     matrix = rng.standard_normal((m, n)) / math.sqrt(m)
     left, values, right = np.linalg.svd(matrix)
     manifold = Product([Sphere(m), Sphere(n)])
@@ -220,6 +250,8 @@ def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) ->
 
     The gradient is autograd's; pymanopt has no Hessian there, so it is taken by differences.
     """
+    m, n = integer("m", m, low=1), integer("n", n, low=1)
+    rank = integer("rank", rank, low=1, high=min(m, n))
     matrix = rng.standard_normal((m, n))
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
     best = (left[:, :rank] * values[:rank]) @ right[:rank]

@@ -2,7 +2,8 @@
 
 A builder is a function ``builder(rng, **parameters) -> Case`` whose parameters all have defaults.
 It joins the registry by the decorator :func:`register`, or from another package by the entry-point
-group ``riemtr.problems`` (entry point name: the problem's; object: the builder).
+group ``riemtr.problems`` (entry point name: the problem's; object: the builder). Where a problem is
+asked for by name, the import path of a builder, ``package.module:function``, is a name too.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
+import pymanopt
 
 from riemtr.errors import unknown_name
-from riemtr.problem import Problem
+from riemtr.imports import imported
+from riemtr.problem import Problem, as_problem
 
 ENTRY_POINT_GROUP = "riemtr.problems"
 
@@ -97,13 +100,25 @@ def available() -> list[str]:
     return sorted(_all_builders())
 
 
+def is_path(name: str) -> bool:
+    """Whether a name is the import path of a builder.
+
+    Examples
+    --------
+    >>> is_path("package.module:function"), is_path("rayleigh")
+    (True, False)
+    """
+    return ":" in name
+
+
 def build(name: str, *, rng: Any = None, **parameters: Any) -> Case:
     """Build an instance of a registered problem.
 
     Parameters
     ----------
     name : str
-        One of :func:`available`.
+        One of :func:`available`, or the import path ``"package.module:function"`` of a builder of
+        your own, which may also return a :class:`riemtr.Problem` alone.
     rng : numpy.random.Generator, int or None
         Source of the data and the start.
     **parameters
@@ -125,8 +140,30 @@ def build(name: str, *, rng: Any = None, **parameters: Any) -> Case:
                 f"{', '.join(f'{key}={value!r}' for key, value in known.items())}"
             )
     settings = {**known, **parameters}
-    case = builder(np.random.default_rng(rng), **settings)
+    generator = _generator(rng)
+    case = _as_case(name, builder(generator, **settings), generator)
     return Case(case.problem, case.start, case.truth, name, settings)
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
+        ) from None
+
+
+def _as_case(name: str, built: Any, rng: np.random.Generator) -> Case:
+    if isinstance(built, Case):
+        return built
+    if not isinstance(built, (Problem, pymanopt.Problem)):
+        raise ValueError(
+            f"the builder of {name!r} must return a riemtr.problems.Case or a riemtr.Problem; it "
+            f"returned {type(built).__name__}"
+        )
+    problem = as_problem(built)
+    return Case(problem, problem.random_point(rng))
 
 
 def describe(name: str) -> tuple[str, dict[str, Any]]:
@@ -138,6 +175,14 @@ def describe(name: str) -> tuple[str, dict[str, Any]]:
 
 def _builder(name: str) -> Builder:
     builders = _all_builders()
+    if is_path(name) and name not in builders:
+        found = imported(name, "the problem")
+        if not callable(found):
+            raise ValueError(
+                f"the problem {name!r} must be a function of rng and parameters that returns a "
+                f"riemtr.problems.Case or a riemtr.Problem; it is of type {type(found).__name__}"
+            )
+        return found
     if name not in builders:
         raise unknown_name("name", name, builders)
     found = builders[name]

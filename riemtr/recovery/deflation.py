@@ -79,8 +79,6 @@ class Deflation(Coordinates):
         Y, row-contiguous or not; float32 or float64.
     owned : bool
         Whether ``data`` may be overwritten; if not, it is copied when first turned.
-    blur : float
-        How much more than usual counts as zero: see :func:`riemtr.recovery.lone_samples.blur`.
 
     Attributes
     ----------
@@ -98,10 +96,9 @@ class Deflation(Coordinates):
     True
     """
 
-    def __init__(self, data: np.ndarray, owned: bool = False, blur: float = 1.0):
+    def __init__(self, data: np.ndarray, owned: bool = False):
         super().__init__(data.shape[0])
         self.data = data
-        self.blur = blur
         # Small data are left as they are beside the turned copy, for roundings at any time.
         self._still = data if data.size <= _SMALL_ENTRIES else None
         self._rounder: Rounder | None = None  # of the data as they are now
@@ -124,8 +121,8 @@ class Deflation(Coordinates):
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """The Euclidean length of each sample, which says what counts as zero in it."""
-        return self.blur * column_lengths(self.data)
+        """The Euclidean length of each sample."""
+        return column_lengths(self.data)
 
     def mean(self) -> np.ndarray:
         """Return the average sample, in the original coordinates."""
@@ -135,15 +132,15 @@ class Deflation(Coordinates):
         """Count the samples that are not zero."""
         return int(np.count_nonzero(self.lengths))
 
-    def zeros(self, direction: np.ndarray, most: int) -> Zeros:
+    def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
-        turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, most)
+        turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, vanishing, most)
         return Zeros(turned.count, self.rotation @ turned.gram @ self.rotation.T)
 
-    def lone(self, direction: np.ndarray, most: int, factor: np.ndarray) -> int:
+    def lone(self, direction: np.ndarray, vanishing: float, most: int, factor: np.ndarray) -> int:
         """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
-        turned = self.rotation.T @ direction
-        return count_lone(self.data, self.lengths, turned, most, factor @ self.rotation)
+        turned, there = self.rotation.T @ direction, factor @ self.rotation
+        return count_lone(self.data, self.lengths, turned, vanishing, most, there)
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data; in the original coordinates, without dual."""
@@ -159,19 +156,19 @@ class Deflation(Coordinates):
             dual=np.empty(0),
         )
 
-    def coefficients(self, form: NormalForm, exact: np.ndarray) -> np.ndarray:
+    def coefficients(self, form: NormalForm, vanishing: np.ndarray) -> np.ndarray:
         """Return X = scales * Q'Y, over the array of the turned data: the deflation ends with it.
 
         Parameters
         ----------
         form : NormalForm
-        exact : ndarray of bool, shape (n,)
-            The rows in which what is rounding is set to zero.
+        vanishing : ndarray, shape (n,)
+            What counts as zero, and is set to it, in each row.
         """
         lengths = self.lengths
         self._own()
         overwrite(form.scales[:, None] * (form.directions.T @ self.rotation), self.data)
-        clear_rounding(self.data, lengths, form.scales, exact)
+        clear_rounding(self.data, lengths, form.scales, vanishing)
         return self.data
 
     def _reflect(self, mirror: np.ndarray, weights: np.ndarray, sign: float) -> None:

@@ -33,7 +33,6 @@ class Folded:
 
     solution: Regression
     kept: Columns
-    kept_offset: np.ndarray
 
 
 def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
@@ -77,7 +76,7 @@ def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
         if len(wrong) == 0 and found.exact:
             dual = signs * found.dual[-1]
             dual[band] = found.dual[:-1]
-            return Folded(Regression(found.x, dual, True, iterations), kept, kept_offset)
+            return Folded(Regression(found.x, dual, True, iterations), kept)
         if (trial_objective := float(np.abs(trial).sum())) < objective:
             x, residual, objective = found.x, trial, trial_objective
         if 0 < len(wrong) <= width // 2 and repairs < REPAIRS:
@@ -92,7 +91,7 @@ def minimize_folded(columns: Columns, offset: np.ndarray) -> Folded:
         band, repairs, width = None, 0, GROWTH * width
     found = minimize_l1(columns, offset, x)
     found = replace(found, iterations=iterations + found.iterations)
-    return Folded(found, columns, offset)
+    return Folded(found, columns)
 
 
 def _vanishing_together(
@@ -110,7 +109,7 @@ def _vanishing_together(
     if vanishing.sum() >= 2 * columns.rows:
         vertex = vertex_where(columns, offset, found.x, vanishing)
         solution = Regression(vertex.x, vertex.dual, vertex.exact, found.iterations)
-    return Folded(solution, kept, offset[band])
+    return Folded(solution, kept)
 
 
 def _vanishing_share(residual: np.ndarray) -> float:

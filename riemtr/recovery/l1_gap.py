@@ -11,52 +11,54 @@ def relative_gap(
     objective: float,
     value: float,
     error: np.ndarray,
-    noise: float,
-    *spread_over: tuple[Columns, np.ndarray],
+    length: float,
+    rounding: float,
+    *spread_over: Columns,
 ) -> float:
     """Return (objective - proven bound) / objective, at most 1.
 
-    For every x', \\|b + C'x'\\|_1 >= <t, b + C'x'> = <b, t> + <e, x'>, with e = C t the rounding
-    error of a dual t in [-1, 1]. With e = C_K d on some columns, at an optimal x'
-    <e, x'> = <d, (b_K + C_K'x') - b_K> >= -\\|d\\|_inf objective - <d, b_K>.
+    For every x', \\|b + C'x'\\|_1 >= <t, b + C'x'> = <t, z> + <e, x' - x>, with z = b + C'x and
+    e = C t the rounding error of a dual t in [-1, 1]. Where x' is no worse than x and e = C_K d + o
+    on some columns, <e, x' - x> >= -2 \\|d\\|_inf objective - \\|o\\| \\|x' - x\\|. What no columns
+    span is taken to matter as little for x' as for x: where they vanish, x' may as well be zero.
 
     Parameters
     ----------
     objective : float
-        \\|b + C'x\\|_1 at some x, above zero.
+        \\|z\\|_1 at some x, above zero.
     value, error : float and ndarray, shape (k,)
-        <b, t> and C t.
-    noise : float
-        What of the error, left over by columns of lower rank, is rounding.
-    spread_over : pairs of Columns and ndarray
-        C_K and b_K: the first over which all the error but a hundredth can be spread is taken.
+        <t, z> and C t.
+    length : float
+        The size of x, its origin's included.
+    rounding : float
+        By how much rounding may have changed objective - value.
+    spread_over : Columns
+        C_K: of all the error is spread over, what costs least is taken; the first over which all
+        but a hundredth can be spread saves trying the others.
 
     Examples
     --------
-    The median of three numbers, b + C'x = (1 - x, 2 - x, 9 - x), and its dual (-1, 0, 1):
+    The median of three numbers, z = (1 - x, 2 - x, 9 - x) = (-1, 0, 7), and its dual (-1, 0, 1):
 
-    >>> columns, offset = Columns(-np.ones((1, 3))), np.array([1.0, 2.0, 9.0])
-    >>> relative_gap(8.0, 8.0, np.zeros(1), 0.0, (columns, offset))
+    >>> columns = Columns(-np.ones((1, 3)))
+    >>> relative_gap(8.0, 8.0, np.zeros(1), 2.0, 0.0, columns)
     0.0
-    >>> relative_gap(9.0, 8.0, np.zeros(1), 0.0, (columns, offset)) == 1 / 9
+    >>> relative_gap(9.0, 8.0, np.zeros(1), 2.0, 0.0, columns) == 1 / 9
     True
     """
-    size = float(np.linalg.norm(error))
-    spread, shift, outside = 0.0, 0.0, 0.0
-    for columns, offset in spread_over:
-        spread, shift, outside = _spread(columns, offset, error)
+    size, cost = float(np.linalg.norm(error)), np.inf
+    for columns in spread_over:
+        spread, outside = _spread(columns, error)
+        cost = min(cost, 2.0 * (spread * objective + outside * length))
         if outside <= 0.01 * size:
             break
-    if outside > max(0.01 * size, noise):
-        return 1.0  # this dual proves nothing but that no objective is below zero
-    bound = value - shift - spread * objective
-    return min(max(objective - bound, 0.0) / objective, 1.0)
+    return min((max(objective - value, 0.0) + cost + rounding) / objective, 1.0)
 
 
-def _spread(columns: Columns, offset: np.ndarray, error: np.ndarray) -> tuple[float, float, float]:
-    """Return |d|_inf, <d, b> and |C d - error| for the shortest d that makes the last least."""
+def _spread(columns: Columns, error: np.ndarray) -> tuple[float, float]:
+    """Return |d|_inf and |C d - error| for the shortest d that makes the last least."""
     if not np.any(error):  # as where there are no rows
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0
     better, change = columns.well_conditioned()
     if change is None:
         weights = np.linalg.solve(better.total, error)
@@ -64,4 +66,4 @@ def _spread(columns: Columns, offset: np.ndarray, error: np.ndarray) -> tuple[fl
         weights = change.T @ error
     d = better.dot(weights)
     outside = float(np.linalg.norm(columns.combine(d) - error))
-    return float(np.max(np.abs(d))), float(offset @ d), outside
+    return float(np.max(np.abs(d))), outside

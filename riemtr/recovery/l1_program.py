@@ -24,9 +24,7 @@ class Program:
     origin, basis : ndarray, shapes (n,) and (n, n - 1)
         In coordinates that balance the rows of Y: origin is r there, basis its complement.
     rounding : float
-        What rounding leaves of singular values of the balanced Y that are zero.
-    noise : float
-        The same for basis' Y.
+        What rounding leaves of singular values of the balanced Y, and of basis' Y, that are zero.
     stretch : float
         What balancing multiplied r by.
     """
@@ -34,12 +32,11 @@ class Program:
     origin: np.ndarray
     basis: np.ndarray
     rounding: float
-    noise: float
     stretch: float
 
     def negligible(self, x: np.ndarray, count: int) -> float:
         """What rounding leaves of an objective that is zero, at x, with so many samples."""
-        return self.rounding * float(np.sqrt(count) * np.hypot(1.0, np.linalg.norm(x)))
+        return self.rounding * float(np.sqrt(count)) * balanced_length(x)
 
 
 def balanced_program(row_lengths: np.ndarray, unit: np.ndarray) -> Program:
@@ -48,10 +45,18 @@ def balanced_program(row_lengths: np.ndarray, unit: np.ndarray) -> Program:
     # q = levels * (r + N x), with r and N in the balanced coordinates
     unit, stretch = unit_vector(levels * unit)
     basis = levels[:, None] * HouseholderBasis(unit).matrix()
-    rounding = _rounding(row_lengths, levels)
-    # balancing multiplies the rounding of r by up to max(levels), and r itself by stretch
-    noise = rounding * max(float(levels.max()) / stretch, 1.0)
-    return Program(levels * unit, basis, rounding, noise, stretch)
+    return Program(levels * unit, basis, _rounding(row_lengths, levels), stretch)
+
+
+def balanced_length(x: np.ndarray) -> float:
+    """The length of q in balanced coordinates, where r has length 1."""
+    return float(np.hypot(1.0, np.linalg.norm(x)))
+
+
+def uncertainty(q: np.ndarray, row_lengths: np.ndarray) -> float:
+    """What rounding may change \\|q'Y\\|_1 by: n roundings per residual, all independent."""
+    terms = np.linalg.norm(q * row_lengths)
+    return 0.5 * float(np.finfo(float).eps * np.sqrt(len(q)) * terms)
 
 
 def _row_levels(lengths: np.ndarray) -> np.ndarray:

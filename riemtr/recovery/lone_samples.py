@@ -12,44 +12,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from riemtr.recovery.zeros import threshold, zeros_of
-
 _LONE = 1e-3  # what leverage may lack to 1: rounding in single precision at condition number 1e4
 
 _SAME = 1e3  # times the precision: what turning leaves between equal samples
-_BLURRED = 0.1  # of eps times the condition number: what whitening leaves of zeros, most of it
-_MOST_BLURRED = 1e-3  # of a sample: beyond that too many entries vanish by chance
-
-
-def blur(dtype: np.dtype, condition_number: float) -> float:
-    """Return by how much more than usual to count as zero, in data that were whitened.
-
-    Whitening amplifies the rounding errors of the data by their condition number.
-    """
-    rounding = min(_BLURRED * float(np.finfo(dtype).eps) * condition_number, _MOST_BLURRED)
-    return max(1.0, rounding / threshold(dtype))
 
 
 def count_lone(
-    data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, most: int, factor: np.ndarray
+    data: np.ndarray,
+    lengths: np.ndarray,
+    direction: np.ndarray,
+    vanishing: float,
+    most: int,
+    factor: np.ndarray,
 ) -> int:
     """Count, among those zeros whose Gram matrix ``zeros_of`` returns, the ones of leverage 1.
 
     Parameters
     ----------
-    data, lengths, direction, most
+    data, lengths, direction, vanishing, most
         As for :func:`riemtr.recovery.zeros.zeros_of`.
     factor : ndarray, shape (k, n)
         F with F'F = G^+, G being that Gram matrix (of all blocks, where data is one of several).
     """
-    count = zeros_of(data, lengths, direction, most).count
-    if count == 0:
-        return 0
     size = np.abs(direction.astype(data.dtype) @ data)
-    ratios = np.full(len(size), np.inf)
-    np.divide(size, lengths, out=ratios, where=lengths > 0)
-    vanishing = np.sort(np.argpartition(ratios, count - 1)[:count])
-    some = vanishing[:: max(count // most, 1)]
+    zeros = np.flatnonzero((size <= vanishing * lengths) & (lengths > 0))
+    if not zeros.size:
+        return 0
+    some = zeros[:: max(len(zeros) // most, 1)]
     samples = np.take(data, some, axis=1)
     turned = factor @ samples
     leverage = np.bincount(_same(samples), np.einsum("ij,ij->j", turned, turned))

@@ -30,16 +30,13 @@ class PartitionedDeflation(Coordinates):
     ----------
     data : Partitioned
         Y, n x p; from now on in the memory of the workers, if there is a cluster.
-    blur : float
-        How much more than usual counts as zero: see :func:`riemtr.recovery.lone_samples.blur`.
     """
 
     rounds_meanwhile = False  # the workers are busy
 
-    def __init__(self, data: Partitioned, blur: float = 1.0):
+    def __init__(self, data: Partitioned):
         super().__init__(data.rows)
         self.data = data.kept()
-        self.blur = blur
 
     @property
     def complement(self) -> Projection:
@@ -58,25 +55,24 @@ class PartitionedDeflation(Coordinates):
         """Count the samples that are not zero."""
         return int(self.data.total(_samples)[0])
 
-    def zeros(self, direction: np.ndarray, most: int) -> Zeros:
+    def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         share = most / self.data.shape[1]
-        return Zeros(*self.data.total(_zeros, direction, share, self.blur))
+        return Zeros(*self.data.total(_zeros, direction, vanishing, share))
 
-    def lone(self, direction: np.ndarray, most: int, factor: np.ndarray) -> int:
+    def lone(self, direction: np.ndarray, vanishing: float, most: int, factor: np.ndarray) -> int:
         """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
         share = most / self.data.shape[1]
-        return int(self.data.total(_lone, direction, share, factor, self.blur)[0])
+        return int(self.data.total(_lone, direction, vanishing, share, factor)[0])
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data."""
         return round_partitioned(self.data, self._sample, direction)
 
-    def coefficients(self, form: NormalForm, exact: np.ndarray) -> Any:
+    def coefficients(self, form: NormalForm, vanishing: np.ndarray) -> Any:
         """Return X = scales * Q'Y as a Dask array, not computed yet, chunked like Y."""
         matrix = form.scales[:, None] * form.directions.T
-        settings = (matrix, form.scales, exact, self.blur)
-        blocks = self.data.mapped(_coefficients, *settings, rows=len(matrix))
+        blocks = self.data.mapped(_coefficients, matrix, form.scales, vanishing, rows=len(matrix))
         return blocks.to_dask()
 
     @cached_property
@@ -95,10 +91,10 @@ def _samples(block: np.ndarray, first: int) -> tuple[int]:
 
 
 def _zeros(
-    block: np.ndarray, first: int, direction: np.ndarray, share: float, blur: float
+    block: np.ndarray, first: int, direction: np.ndarray, vanishing: float, share: float
 ) -> tuple[int, np.ndarray]:
     most = int(np.ceil(share * block.shape[1]))
-    found = zeros_of(block, blur * column_lengths(block), direction, most)
+    found = zeros_of(block, column_lengths(block), direction, vanishing, most)
     return found.count, found.gram
 
 
@@ -106,17 +102,17 @@ def _lone(
     block: np.ndarray,
     first: int,
     direction: np.ndarray,
+    vanishing: float,
     share: float,
     factor: np.ndarray,
-    blur: float,
 ) -> tuple[int]:
     most = int(np.ceil(share * block.shape[1]))
-    return (count_lone(block, blur * column_lengths(block), direction, most, factor),)
+    return (count_lone(block, column_lengths(block), direction, vanishing, most, factor),)
 
 
 def _coefficients(
-    block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, exact: np.ndarray, blur: float
+    block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, vanishing: np.ndarray
 ) -> np.ndarray:
     X = matrix.astype(block.dtype) @ block
-    clear_rounding(X, blur * column_lengths(block), scales, exact)
+    clear_rounding(X, column_lengths(block), scales, vanishing)
     return X

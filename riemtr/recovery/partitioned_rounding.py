@@ -16,7 +16,13 @@ from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import GROWTH, REPAIRS, ZERO
 from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression, minimize_l1
-from riemtr.recovery.l1_program import Program, balanced_program, unit_vector
+from riemtr.recovery.l1_program import (
+    Program,
+    balanced_length,
+    balanced_program,
+    uncertainty,
+    unit_vector,
+)
 from riemtr.recovery.l1_smoothing import smoothed_guess
 from riemtr.recovery.l1_vertex import EXACT_GAP, gram_solver, is_feasible
 from riemtr.recovery.partitioned_visits import (
@@ -68,7 +74,7 @@ def round_partitioned(data: Partitioned, sample: np.ndarray, direction: np.ndarr
     else:  # n = 1: the constraint alone determines q
         objective = task.look(np.zeros(0), 1).objective
         image = objective / program.origin
-        solved = _Solved(np.zeros(0), objective, image, task.small(image[:, None]), 0)
+        solved = _Solved(np.zeros(0), objective, objective, image, task.small(image[:, None]), 0)
     q = task.at(solved.x)
     return Rounding(
         direction=unit_vector(q)[0],
@@ -92,20 +98,29 @@ class _Small:
     def minimize(self, start: np.ndarray) -> Regression:
         return minimize_l1(self.columns, self.offset, start)
 
+    def residual(self, x: np.ndarray) -> np.ndarray:
+        return self.offset + self.columns.dot(x)
+
+    def solved(self, x: np.ndarray, dual: np.ndarray, objective: float, iterations: int) -> _Solved:
+        """Return the solution that has this problem's dual, its folded column standing for all."""
+        value, image = float(self.residual(x) @ dual), self.gathered @ dual
+        return _Solved(x, objective, value, image, self, iterations)
+
     def sizes(self, x: np.ndarray) -> np.ndarray:
         """Return the residuals over the lengths of the samples, infinite for those of length 0."""
         lengths = np.linalg.norm(self.gathered, axis=0)
         sizes = np.full(len(lengths), np.inf)
-        np.divide(np.abs(self.offset + self.columns.dot(x)), lengths, sizes, where=lengths > 0)
+        np.divide(np.abs(self.residual(x)), lengths, sizes, where=lengths > 0)
         return sizes
 
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """x with its objective; M t for its dual t; the small problem that decided."""
+    """x with its objective; <t, z> and M t for its dual t; the small problem that decided."""
 
     x: np.ndarray
     objective: float
+    value: float
     image: np.ndarray
     small: _Small
     iterations: int
@@ -137,7 +152,7 @@ class _Task:
         return ZERO * (1.0 + float(np.linalg.norm(x)))
 
     def small(self, gathered: np.ndarray, noise: float = 1.0) -> _Small:
-        columns = Columns(self.program.basis.T @ gathered, noise=noise * self.program.noise)
+        columns = Columns(self.program.basis.T @ gathered, noise=noise * self.program.rounding)
         return _Small(gathered, columns, self.program.origin @ gathered)
 
     def look(self, x: np.ndarray, width: int, folded: Signs | None = None) -> Look:
@@ -172,9 +187,9 @@ class _Task:
         program, small = self.program, solved.small
         if solved.objective <= program.negligible(solved.x, self.count):
             return 0.0  # zero to rounding, and nothing is below zero
-        value, error = float(program.origin @ solved.image), program.basis.T @ solved.image
-        noise = float(program.noise * np.sqrt(self.count))
-        return relative_gap(solved.objective, value, error, noise, (small.columns, small.offset))
+        error, size = program.basis.T @ solved.image, balanced_length(solved.x)
+        unsure = uncertainty(self.at(solved.x), self.row_lengths)
+        return relative_gap(solved.objective, solved.value, error, size, unsure, small.columns)
 
 
 def _minimize(task: _Task, x: np.ndarray) -> _Solved:
@@ -192,9 +207,8 @@ def _minimize(task: _Task, x: np.ndarray) -> _Solved:
         found = small.minimize(x)
         iterations += found.iterations
         there = task.look(found.x, width, signs)
-        image = small.gathered @ found.dual
         if there.changes == 0 and found.exact:
-            return _Solved(found.x, there.objective, image, small, iterations)
+            return small.solved(found.x, found.dual, there.objective, iterations)
         if there.objective < here.objective:
             x, here = found.x, there
         if 0 < there.changes <= width // 2 and repairs < REPAIRS:
@@ -205,7 +219,7 @@ def _minimize(task: _Task, x: np.ndarray) -> _Solved:
         if together is not None:
             return replace(together, iterations=iterations + together.iterations)
         if width == widest:  # any signs give a bound, and the gap to it tells what is left
-            return _Solved(x, here.objective, image, small, iterations)
+            return small.solved(x, found.dual, here.objective, iterations)
         band, repairs, width = None, 0, min(GROWTH * width, widest)
     return _minimize_gathered(task, x, iterations)
 
@@ -214,9 +228,8 @@ def _minimize_gathered(task: _Task, x: np.ndarray, iterations: int) -> _Solved:
     """Solve with all columns here: they are hardly more than a band."""
     small = task.small(task.fold(Signs(task.at(x), np.arange(task.count)))[0])
     found = small.minimize(x)
-    objective = float(np.abs(small.offset + small.columns.dot(found.x)).sum())
-    image = small.gathered @ found.dual
-    return _Solved(found.x, objective, image, small, iterations + found.iterations)
+    objective = float(np.abs(small.residual(found.x)).sum())
+    return small.solved(found.x, found.dual, objective, iterations + found.iterations)
 
 
 def _vanishing_in_sample(task: _Task, sample: _Small, x: np.ndarray) -> _Solved | None:
@@ -252,5 +265,5 @@ def _on_face(task: _Task, small: _Small, found: Regression) -> _Solved | None:
         w = w + solve(basis.T @ there.image)
         there = task.face(found.x, x, w)
         if task.is_exact(there):
-            return _Solved(x, there.objective, there.image, small, found.iterations)
+            return _Solved(x, there.objective, there.value, there.image, small, found.iterations)
     return None

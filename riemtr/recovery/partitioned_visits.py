@@ -138,8 +138,8 @@ class Face:
         M z over these, z being their residuals at q.
     image : ndarray, shape (n,)
         M t.
-    objective : float
-        \\|z\\|_1 over all.
+    objective, value : float
+        \\|z\\|_1 and <t, z> over all.
     """
 
     farthest: float
@@ -148,6 +148,7 @@ class Face:
     pull: np.ndarray
     image: np.ndarray
     objective: float
+    value: float
 
 
 def face(
@@ -165,17 +166,19 @@ def face(
     before, residual = columns.dot(start), columns.dot(q)
     vanishing = np.abs(before) <= tolerance * columns.lengths
     t = np.where(vanishing, columns.dot(dual), np.sign(before))
+    clipped = np.clip(t, -1.0, 1.0)
     return Face(
         float(np.max(np.abs(t))),
         int(np.count_nonzero(vanishing)),
         columns.gram(vanishing.astype(float)) if matrix_too else 0.0,
         columns.combine(np.where(vanishing, residual, 0.0)),
-        columns.combine(np.clip(t, -1.0, 1.0)),
+        columns.combine(clipped),
         float(np.abs(residual).sum()),
+        float(clipped @ residual),
     )
 
 
 def merge_faces(faces: Sequence[Face]) -> Face:
     """Return the face of all their samples."""
-    sums = [(f.count, f.gram, f.pull, f.image, f.objective) for f in faces]
+    sums = [(f.count, f.gram, f.pull, f.image, f.objective, f.value) for f in faces]
     return Face(max(f.farthest for f in faces), *add_up(sums))

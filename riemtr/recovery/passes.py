@@ -21,7 +21,6 @@ from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.helper_threads import Helpers, Task
 from riemtr.recovery.judging import Sorting, doubts, replace_dependent, sort_rows
-from riemtr.recovery.lone_samples import blur
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
@@ -39,6 +38,7 @@ from riemtr.recovery.rows import (
     round_against,
     solve_deflated,
 )
+from riemtr.recovery.zeros import count_zeros
 
 T = TypeVar("T")
 
@@ -88,13 +88,12 @@ class Run:
         self.watch = watch
         self.helpers = helpers
         self.begin = begin
-        blurred = blur(white.data.dtype, white.condition_number)
         self.deflation: DeflatedData = (
-            PartitionedDeflation(white.data, blurred)
+            PartitionedDeflation(white.data)
             if isinstance(white.data, Partitioned)
-            else Deflation(white.data, owned, blurred)
+            else Deflation(white.data, owned)
         )
-        self.inspector = Inspector(self.deflation)
+        self.inspector = Inspector(self.deflation, white.matrix, white.inverse)
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size, mu) if solver is None else solver
 
@@ -219,12 +218,17 @@ class Run:
         atoms = [
             replace(row, doubts=doubts(row, rows, i, sorting, lost)) for i, row in enumerate(rows)
         ]
+        for i in sorting.dependent:  # their directions were replaced
+            atoms[i] = replace(atoms[i], zeros=self.inspector.inspect(directions[:, i]).zeros)
         atoms = [atoms[i] for i in form.order]
-        exact = np.array([atom.exact for atom in atoms])
         share = mean_share(
             self.deflation.mean(), self.white.inverse, gram, self.white.data.shape[1]
         )
-        X = self.deflation.coefficients(form, exact)
+        vanishing = np.array([self.inspector.vanishing(q) for q in form.directions.T])
+        X = self.deflation.coefficients(form, vanishing)
+        if isinstance(X, np.ndarray):  # as counted before, but for what rounding decides
+            zeros = count_zeros(X)
+            atoms = [replace(atom, zeros=each) for atom, each in zip(atoms, zeros, strict=True)]
         kind = X.dtype
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),

@@ -19,11 +19,13 @@ from riemtr.recovery.helper_threads import Helpers
 from riemtr.recovery.passes import Run
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
-from riemtr.recovery.report import Atom, Recovery, Watcher, watcher
+from riemtr.recovery.report import Atom, Recovery, Watcher, in_units_of, watcher
 from riemtr.recovery.rows import RowSolver
 from riemtr.recovery.solver_state import solver_state
 from riemtr.recovery.threads import blas_threads_for
+from riemtr.recovery.units import check_range, in_safe_units
 
+_LEAST_MU = 1e-30  # over the size of scaled data: less smooths nothing, and its inverse overflows
 _WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
 
 
@@ -72,7 +74,8 @@ def recover_dictionary(
         :mod:`riemtr.interop`; by default :func:`riemtr.PracticalTRM` to a tolerance of 1e-2 of
         the data's size, since rounding supplies the digits.
     precondition : bool
-        Whiten the data first; turn it off for orthogonal dictionaries or whitened data only.
+        Whiten the data first; turn it off for orthogonal dictionaries or whitened data only. Costs
+        and objectives are then in the units of Y, too.
     rounding : bool
         Make rows exact by linear programming, with a proof of optimality.
     rank : None, int or "auto"
@@ -111,9 +114,10 @@ def recover_dictionary(
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
     with closing(journal), blas_threads_for(_entries_here(data)):
-        white = _prepare(data, precondition, rank)
+        white, unit = _prepare(data, precondition, rank)
         watch, helpers = watcher(progress), Helpers(jobs if _is_worth_helpers(data) else 1)
-        run = Run(white, precondition, float(mu), solver, seed, journal, watch, helpers, begin)
+        owned, scaled = white.data is not data, _scaled(mu, unit)
+        run = Run(white, owned, scaled, solver, seed, journal, watch, helpers, begin)
         try:
             rows = run.recover(rounding)
         except KeyboardInterrupt:
@@ -125,7 +129,8 @@ def recover_dictionary(
         finally:
             helpers.close()
         found = run.report(rows)
-    return replace(found, seconds=time.perf_counter() - begin)
+    atoms = tuple(in_units_of(atom, unit) for atom in found.atoms)
+    return replace(found, atoms=atoms, mu=float(mu), seconds=time.perf_counter() - begin)
 
 
 def recover_row(
@@ -153,10 +158,11 @@ def recover_row(
     data = as_data(Y)
     _check(mu, solver)
     with blas_threads_for(_entries_here(data)):
-        white, watch = _prepare(data, precondition, rank), watcher(False)
-        seed, helpers = _seed(rng, None), Helpers(1)
-        run = Run(white, precondition, float(mu), solver, seed, Journal(), watch, helpers, begin)
-        return run.round_row(run.solve_row(0), 0, 0)
+        white, unit = _prepare(data, precondition, rank)
+        watch, seed, helpers = watcher(False), _seed(rng, None), Helpers(1)
+        owned, scaled = white.data is not data, _scaled(mu, unit)
+        run = Run(white, owned, scaled, solver, seed, Journal(), watch, helpers, begin)
+        return in_units_of(run.round_row(run.solve_row(0), 0, 0), unit)
 
 
 def _check(mu: float, solver: RowSolver | None) -> None:
@@ -169,7 +175,10 @@ def _check(mu: float, solver: RowSolver | None) -> None:
         )
 
 
-def _prepare(data: Matrix, precondition: bool, rank: int | str | None) -> Preconditioned:
+def _prepare(
+    data: Matrix, precondition: bool, rank: int | str | None
+) -> tuple[Preconditioned, float]:
+    """Return the data to recover from, and their unit where they are not whitened."""
     n, p = data.shape
     if precondition:
         white = whiten(data, rank=rank)
@@ -179,7 +188,7 @@ def _prepare(data: Matrix, precondition: bool, rank: int | str | None) -> Precon
                 f"would do as atoms; got {n} features and {p} samples, and rank {white.rank}; "
                 f"transpose Y if its samples are rows, or pass a rank well below their number"
             )
-        return white
+        return white, 1.0
     if rank is not None:
         raise ValueError(
             f"rank must be None where precondition is False, since it is the preconditioning that "
@@ -191,8 +200,15 @@ def _prepare(data: Matrix, precondition: bool, rank: int | str | None) -> Precon
             f"would do as atoms; got {n} features and {p} samples; transpose Y if its samples are "
             f"rows, or precondition with a rank well below their number"
         )
-    same = np.eye(n, dtype=data.dtype)
-    return Preconditioned(data, same, same, same, np.empty(0), n, 1.0, 1.0)
+    check_range(data)
+    data, unit = in_safe_units(data)
+    same = np.eye(n)
+    return Preconditioned(data, unit * same, same / unit, same, np.empty(0), n, 1.0, 1.0), unit
+
+
+def _scaled(mu: float, unit: float) -> float:
+    """Return mu for data scaled by that unit."""
+    return float(mu) if unit == 1.0 else max(float(mu) * unit, _LEAST_MU)
 
 
 def _jobs(n_jobs: int) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 from riemtr.data.checks import real
 from riemtr.data.dask_arrays import as_data, is_dask_array
 from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.recovery.units import check_range
 from riemtr.recovery.whitening import Whitening, apply_map, decompose
 
 
@@ -120,6 +121,7 @@ def precondition(
             f"and {p} samples; transpose Y if its samples are rows, or pass a rank well below the "
             f"number of samples"
         )
+    check_range(data)
     scale = math.sqrt(p if theta is None else p * theta)
     found = decompose(data)
     white = _finish(data, found, _choose_rank(data, found.values, wanted), scale)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Atom:
     direction : ndarray, shape (r,)
         The unit vector q for which q' (whitened Y) is the row, up to scale.
     zeros : int
-        Entries of the row that vanish to rounding where the sample does not.
+        Entries of the row that vanish to rounding where the sample does not: zeros of X.
     exact : bool
         Whether they are far more than any vertex of the linear program has, and hold the row where
         it is many times over: it is sparse by itself, not by force.
@@ -88,6 +88,15 @@ class Atom:
         return f"<Atom: {self.verdict}; {self.zeros} zeros, duality gap {gap}>"
 
 
+def in_units_of(atom: Atom, unit: float) -> Atom:
+    """Return the atom of Y, from that of unit * Y."""
+    solve, rounding = atom.result, atom.rounding
+    solve = replace(solve, cost=solve.cost / unit, gradient_norm=solve.gradient_norm / unit)
+    if rounding is not None:
+        rounding = replace(rounding, objective=rounding.objective / unit)
+    return replace(atom, result=solve, rounding=rounding)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Recovery:
     """A dictionary A and coefficients X with Y = A X, and the evidence for every row.
@@ -107,7 +116,7 @@ class Recovery:
     dictionary : ndarray, shape (n, r)
         A, one atom per column; r = n unless the rank was reduced.
     coefficients : ndarray, shape (r, p)
-        X, a Dask array where Y is one. What is rounding in exactly sparse rows is set to zero.
+        X, a Dask array where Y is one. What is rounding is set to zero.
     directions : ndarray, shape (r, r)
         Unit vectors q as columns, on the sphere of the whitened data (of Y itself without
         preconditioning).

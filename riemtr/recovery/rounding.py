@@ -11,6 +11,7 @@ regression that :mod:`riemtr.recovery.l1_interior_point` solves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,9 +27,16 @@ from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
 from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression
-from riemtr.recovery.l1_program import balanced_program, unit_vector
+from riemtr.recovery.l1_program import (
+    balanced_length,
+    balanced_program,
+    uncertainty,
+    unit_vector,
+)
+from riemtr.recovery.units import in_safe_units
 
 _SMALL_ENTRIES = 10**7  # of another type than float64, converted once and not in every product
+_SHORTEST, _LONGEST = 1e-290, 1e290  # directions whose reciprocals are numbers of full precision
 CERTIFIED_GAP = 1e-9  # the largest relative duality gap that counts as proof
 
 
@@ -46,7 +54,8 @@ class Rounding:
         \\|q'Y\\|_1.
     duality_gap : float
         (objective - bound) / objective, where bound is proved by ``dual``: what the rounding
-        errors in Y t = lambda r could cost is counted in.
+        errors in Y t = lambda r, and in the objective, could cost is counted in, so that it grows
+        with the condition number of Y. 0 where the objective is zero to rounding.
     dual : ndarray, shape (p,)
         t, with \\|t\\|_inf <= 1 and Y t = lambda r to rounding.
     iterations : int
@@ -79,8 +88,8 @@ def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") ->
         A Dask array stays where it is, and the dual is left out. An array of float64, or a large
         one of float32, is read where it lies, never copied whole by ``"interior-point"``.
     r : ndarray, shape (n,)
-        The direction to round, of any length but zero: a solver's ``result.point``. The nearer to
-        the optimum, the faster.
+        The direction to round, its largest entry from 1e-290 to 1e290: a solver's
+        ``result.point``. The nearer to the optimum, the faster.
     method : {"interior-point", "highs"}
         ``"highs"`` is SciPy's solver, the reference; not for Dask arrays.
 
@@ -97,9 +106,10 @@ def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") ->
     if method != "interior-point" and is_dask_array(Y):
         raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
     data = as_data(Y)
+    direction, length = _checked_direction(r, data.shape[0])
     if isinstance(data, Partitioned):
-        return _round_against_partitioned(data, r)
-    return Rounder(data).round(r, method)
+        return _in_units_of(*_round_against_partitioned(data, direction), length)
+    return _in_units_of(Rounder(data).round(direction, method), 1.0, length)
 
 
 class Rounder:
@@ -115,7 +125,8 @@ class Rounder:
         largest = largest_entry(data)
         if data.size <= _SMALL_ENTRIES:
             data = data.astype(np.float64, copy=False)
-        scale = float(np.ldexp(1.0, -np.frexp(largest)[1]))  # a power of two rounds nothing
+        exponent = min(max(math.frexp(largest)[1], -1000), 1000)  # or the scale is no normal number
+        scale = math.ldexp(1.0, -exponent)  # a power of two rounds nothing
         self._whole = Columns(data, scale)
 
     def round(self, r: np.ndarray, method: str = "interior-point") -> Rounding:
@@ -124,22 +135,22 @@ class Rounder:
         unit, length = _checked_direction(r, whole.rows)
         program = balanced_program(whole.row_lengths, unit)
         origin, basis = program.origin, program.basis
-        columns = Columns(whole.matrix, whole.scale, basis, program.noise, whole)
+        columns = Columns(whole.matrix, whole.scale, basis, program.rounding, whole)
         offset = whole.dot(origin)
         if columns.rows == 0:  # n = 1: the constraint alone determines q
-            solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns, offset)
+            solved = Folded(Regression(np.zeros(0), np.sign(offset), True, 0), columns)
         else:
             solved = _METHODS[method](columns, offset)
         x, dual = solved.solution.x, solved.solution.dual
         q = origin + basis @ x
-        objective = float(np.abs(whole.dot(q)).sum())
+        residual = whole.dot(q)
+        objective = float(np.abs(residual).sum())
         if objective <= program.negligible(x, columns.count):
             gap = 0.0  # zero to rounding, and nothing is below zero
         else:
-            value, error = float(offset @ dual), columns.combine(dual)
-            noise = float(columns.noise * np.sqrt(columns.count))
-            few, all_ = (solved.kept, solved.kept_offset), (columns, offset)
-            gap = relative_gap(objective, value, error, noise, few, all_)
+            value, error = float(residual @ dual), columns.combine(dual)
+            size, unsure = balanced_length(x), uncertainty(q, whole.row_lengths)
+            gap = relative_gap(objective, value, error, size, unsure, solved.kept, columns)
         return Rounding(
             direction=unit_vector(q)[0],
             solution=q / program.stretch / length,
@@ -151,13 +162,24 @@ class Rounder:
         )
 
 
-def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> Rounding:
+def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> tuple[Rounding, float]:
+    """Return the rounding against unit * Y, and the unit."""
     from riemtr.recovery.partitioned_deflation import PartitionedDeflation  # built on this module
 
-    deflation = PartitionedDeflation(data)
-    unit, length = _checked_direction(r, deflation.data.rows)
-    found = deflation.round(unit)
-    return replace(found, solution=found.solution / length, objective=found.objective / length)
+    scaled, unit = in_safe_units(data)
+    return PartitionedDeflation(scaled).round(r), unit
+
+
+def _in_units_of(found: Rounding, unit: float, length: float) -> Rounding:
+    """Return the rounding of r against Y, from that of r / length against unit * Y."""
+    with np.errstate(over="ignore", under="ignore"):
+        objective = float(np.float64(found.objective) / length / unit)
+    if not math.isfinite(objective) or objective == 0.0 < found.objective:
+        raise ValueError(
+            f"r must have a length at which the objective, of the size of Y over that of r, is in "
+            f"the range of floats; got {length:.1e}: change the units of r, or of Y"
+        )
+    return replace(found, solution=found.solution / length, objective=objective)
 
 
 def _highs(columns: Columns, offset: np.ndarray) -> Folded:
@@ -171,9 +193,9 @@ def _highs(columns: Columns, offset: np.ndarray) -> Folded:
     )
     if answer.x is None:
         nothing = Regression(np.zeros(columns.rows), np.zeros(columns.count), False, answer.nit)
-        return Folded(nothing, columns, offset)
+        return Folded(nothing, columns)
     solution = Regression(answer.eqlin.marginals, np.clip(answer.x, -1.0, 1.0), True, answer.nit)
-    return Folded(solution, columns, offset)
+    return Folded(solution, columns)
 
 
 _METHODS: dict[str, Callable[[Columns, np.ndarray], Folded]] = {
@@ -194,6 +216,11 @@ def _checked_direction(r: np.ndarray, n: int) -> tuple[np.ndarray, float]:
         )
     vector = vector.astype(np.float64)
     largest = float(np.max(np.abs(vector)))
+    if not _SHORTEST <= largest <= _LONGEST and 0.0 < largest < np.inf:
+        raise ValueError(
+            f"r must have its largest entry between {_SHORTEST:.0e} and {_LONGEST:.0e}, or q with "
+            f"<r, q> = 1 leaves the range of floats; got {largest:.1e}: pass r / np.abs(r).max()"
+        )
     if not np.isfinite(largest) or largest == 0.0:
         raise ValueError(
             f"r must be finite and not zero; got largest entry {largest}: "

@@ -173,7 +173,9 @@ class Inspector:
     Parameters
     ----------
     deflation : Deflation or PartitionedDeflation
-        The data, in whatever coordinates.
+        The whitened data, in whatever coordinates.
+    matrix, inverse : ndarray, shapes (r, n) and (n, r)
+        The whitening map W and its inverse, which multiply the rounding errors of the data.
 
     Attributes
     ----------
@@ -183,8 +185,10 @@ class Inspector:
         How many there are that are not zero.
     """
 
-    def __init__(self, deflation: DeflatedData):
+    def __init__(self, deflation: DeflatedData, matrix: np.ndarray, inverse: np.ndarray):
         self.deflation = deflation
+        size = float(np.linalg.norm(inverse.astype(np.float64), 2))
+        self._noise = size * matrix.astype(np.float64)
         self.gram = deflation.gram()
         values, vectors = np.linalg.eigh(self.gram)
         if not values[0] > len(values) * np.finfo(deflation.data.dtype).eps * values[-1]:
@@ -193,19 +197,18 @@ class Inspector:
                 f"combinations of others; precondition it with rank='auto'"
             )
         self._whiten = (vectors / np.sqrt(values)).T
-        n, p = deflation.data.shape
-        # Entries that vanish by chance: some t sqrt(n) of them are below t times their sample.
-        chance = _CHANCE * p * np.sqrt(n) * deflation.blur * threshold(deflation.data.dtype)
-        self._least = _VERTEX * (n - 1) + 1 + chance
         self.samples = deflation.count_samples()
 
     def inspect(self, direction: np.ndarray) -> Sparsity:
         """Count the zeros of the row q'Y, and tell whether they make it exactly sparse."""
-        n, most = len(direction), _SAMPLE * len(direction)
-        zeros = self.deflation.zeros(direction, most)
+        n, vanishing = len(direction), self.vanishing(direction)
+        most = _SAMPLE * n
+        zeros = self.deflation.zeros(direction, vanishing, most)
+        by_chance = vanishing * np.sqrt(n) * self.deflation.data.shape[1]
+        least = _VERTEX * (n - 1) + 1 + _CHANCE * by_chance
         if n == 1:
-            return Sparsity(zeros.count, 0, zeros.count >= self._least)
-        if zeros.count < self._least:
+            return Sparsity(zeros.count, 0, zeros.count >= least)
+        if zeros.count < least:
             return Sparsity(zeros.count, n - 1, False)
         shares, vectors = np.linalg.eigh(self._whiten @ zeros.gram @ self._whiten.T)
         # All samples have the share 1 in every direction, so the typical one is their mean.
@@ -213,10 +216,16 @@ class Inspector:
         spanned = shares > _SPANNED * typical
         spanned[0] = False  # that of q itself
         factor = (vectors[:, spanned] / np.sqrt(shares[spanned])).T @ self._whiten
-        lone = self.deflation.lone(direction, most, factor)
+        lone = self.deflation.lone(direction, vanishing, most, factor)
         weak = int(np.count_nonzero(shares[1:] < _SPANNING * typical))
         forced = min(max(weak, n - 1 - int(spanned.sum()) + lone), n - 1)
         return Sparsity(zeros.count, forced, forced == 0)
+
+    def vanishing(self, direction: np.ndarray) -> float:
+        """What counts as zero in the row q'Y, over the length of the sample."""
+        # rounding of a sample y, eps |y|, becomes eps |W'q| |y|, and |y| <= |W^+| |W y|
+        condition = float(np.linalg.norm(direction @ self._noise))
+        return threshold(self.deflation.data.dtype, condition)
 
     def flatness(self, solve: Solve, rounding: Rounding | None) -> float:
         """Return the mean magnitude of the row over its root mean square, 1 for Gaussian noise.

@@ -8,7 +8,6 @@ Blocks of columns keep the memory at that of the result.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,9 @@ import numpy as np
 
 from riemtr.data.aligned_arrays import empty_aligned
 from riemtr.data.blocks import gram, product_blocks
-from riemtr.data.matrices import largest_entry
 from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.reconstruction import column_signs
+from riemtr.recovery.units import power_of_two
 
 _WELL_CONDITIONED = 1e-2  # eigenvalue ratio of a Gram matrix from which one pass is accurate
 _MOST_PASSES = 6  # three whiten anything that is not rank-deficient: it only guards the loop
@@ -44,7 +43,7 @@ def decompose(Y: Matrix) -> Whitening:
     n = Y.shape[0]
     if isinstance(Y, Partitioned) or n <= Y.shape[1]:
         return _in_passes(Y, n)
-    unit = _power_of_two(Y)
+    unit = power_of_two(Y)
     Q, R = np.linalg.qr(Y.astype(np.float64) * unit)
     small = _in_passes(R.astype(Y.dtype), n)
     left = Q @ small.left
@@ -68,7 +67,7 @@ def _in_passes(Y: Matrix, n: int) -> Whitening:
     """
     floor = 10 * n * float(np.finfo(np.float64).eps)
     tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
-    unit = _power_of_two(Y)
+    unit = power_of_two(Y)
     Z: Matrix = Y
     root = np.eye(Y.shape[0])
     for _ in range(_MOST_PASSES):
@@ -86,13 +85,6 @@ def _in_passes(Y: Matrix, n: int) -> Whitening:
         turn = np.eye(kept)
     signs = column_signs(left)  # or rounding would choose them
     return Whitening(left * signs, values, signs[:, None] * turn, Z, unit)
-
-
-def _power_of_two(Y: Matrix) -> float:
-    """Return 1, or where squares of the entries would over- or underflow, what prevents it."""
-    largest = Y.largest if isinstance(Y, Partitioned) else largest_entry(Y)
-    exponent = math.frexp(largest)[1]
-    return 1.0 if abs(exponent) < 400 else math.ldexp(1.0, min(-exponent, 1000))
 
 
 def _gram(Z: Matrix, unit: float) -> np.ndarray:

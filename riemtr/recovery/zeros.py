@@ -8,6 +8,8 @@ import numpy as np
 
 _VANISHING = 1e-11  # |<q, y>| / |y| that counts as zero: rounding leaves some 1e-14
 _VANISHING_SINGLE = 1e-5  # and in float32
+_NOISE = 2.0  # what rounding leaves, over eps times the condition number: 1.1 in 58 recoveries
+_LARGEST = 1e-4  # beyond, small coefficients are no less likely than rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,9 @@ class Zeros:
     gram: np.ndarray
 
 
-def zeros_of(data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, most: int) -> Zeros:
+def zeros_of(
+    data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, vanishing: float, most: int
+) -> Zeros:
     """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples among them.
 
     Parameters
@@ -34,20 +38,22 @@ def zeros_of(data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, most:
         Y, and the lengths of its columns.
     direction : ndarray, shape (n,)
         q.
+    vanishing : float
+        What counts as zero, relative to the length of the sample: see :func:`threshold`.
     most : int
         At least as many samples, if there are, and less than twice as many.
     """
     size = np.abs(direction.astype(data.dtype) @ data)
-    vanishing = np.flatnonzero((size <= threshold(data.dtype) * lengths) & (lengths > 0))
-    some = vanishing[:: max(len(vanishing) // most, 1)]
+    zeros = np.flatnonzero((size <= vanishing * lengths) & (lengths > 0))
+    some = zeros[:: max(len(zeros) // most, 1)]
     samples = np.take(data, some, axis=1).astype(np.float64, copy=False)
-    return Zeros(len(vanishing), samples @ samples.T)
+    return Zeros(len(zeros), samples @ samples.T)
 
 
 def clear_rounding(
-    X: np.ndarray, lengths: np.ndarray, scales: np.ndarray, exact: np.ndarray
+    X: np.ndarray, lengths: np.ndarray, scales: np.ndarray, vanishing: np.ndarray
 ) -> None:
-    """Set to zero what rounding left of zeros, in place.
+    """Set to zero what counts as zero, in place.
 
     Parameters
     ----------
@@ -55,14 +61,44 @@ def clear_rounding(
         Coefficients scales * Q'Y.
     lengths : ndarray, shape (p,)
         Those of the columns of Y.
-    scales : ndarray, shape (r,)
-    exact : ndarray of bool, shape (r,)
-        Which rows are exactly sparse; the others are left alone.
+    scales, vanishing : ndarray, shape (r,)
+        What counts as zero is relative to the lengths: see :func:`threshold`.
     """
-    for row in np.flatnonzero(exact):
-        X[row, np.abs(X[row]) <= threshold(X.dtype) * scales[row] * lengths] = 0.0
+    for row, scale, share in zip(X, scales, vanishing, strict=True):
+        row[np.abs(row) <= (share * scale) * lengths] = 0.0
 
 
-def threshold(dtype: np.dtype) -> float:
-    """What counts as zero, relative to the length of the sample."""
-    return _VANISHING_SINGLE if dtype == np.float32 else _VANISHING
+def count_zeros(X: np.ndarray) -> list[int]:
+    """Count the zeros of every row where the sample is not zero.
+
+    Examples
+    --------
+    >>> count_zeros(np.array([[0.0, 0.0, 1.0], [0.0, 2.0, 3.0]]))
+    [1, 0]
+    """
+    empty = np.ones(X.shape[1], dtype=bool)
+    for row in X:
+        empty &= row == 0
+    nothing = np.count_nonzero(empty)
+    return [int(np.count_nonzero(row == 0) - nothing) for row in X]
+
+
+def threshold(dtype: np.dtype, condition: float) -> float:
+    """What counts as zero, relative to the length of the sample.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+    condition : float
+        How much whitening multiplies rounding errors of the data by, in the direction concerned.
+
+    Examples
+    --------
+    >>> threshold(np.dtype(np.float64), 1.0)
+    1e-11
+    >>> threshold(np.dtype(np.float64), 1e7) > 1e-9
+    True
+    """
+    least = _VANISHING_SINGLE if dtype == np.float32 else _VANISHING
+    noise = _NOISE * float(np.finfo(dtype).eps) * condition
+    return max(least, min(noise, _LARGEST))

@@ -11,11 +11,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
+from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds import typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
+from riemtr.problem.layout import like
 from riemtr.solvers.acceptance import AcceptanceRule, Verdict
 from riemtr.solvers.arguments import check_finite
 from riemtr.solvers.certificate import Tolerances
+from riemtr.solvers.consistency import Consistency
 from riemtr.solvers.iteration import Iteration, Observer, history_row
 from riemtr.solvers.radius import RadiusPolicy
 from riemtr.solvers.result import Result
@@ -26,11 +31,11 @@ from riemtr.subproblem import Step, SubproblemSolver
 
 # Iterations without a lower cost or a clearly smaller gradient before a run is called off.
 _PATIENCE = 50
-# Roundings that a cost may be off by, and those beyond which a decrease tells something.
+# Roundings that a cost may be off by.
 _ROUNDINGS = 10
-_TELLING_ROUNDINGS = 1000
-# What stands for the judgement of a step before the first one.
+# What stands for the judgement of a step before the first one, and of one to where nothing is.
 _AT_START = Verdict(math.nan, True)
+_NOWHERE = Verdict(-math.inf, False)
 # How a run ends at a point of vanishing gradient, which is then the result.
 _CRITICAL = (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED, Status.INCONSISTENT)
 
@@ -70,7 +75,7 @@ class Descent:
         self.radius: float | None = None
         self.step: Step | None = None
         self.best: Any = None
-        self.misled = False  # whether the last telling step inside the ball raised the cost
+        self.consistency = Consistency()
 
     def descend(self, problem: Problem, point: Any, criterion: StoppingCriterion) -> Reason:
         """Run the loop on one problem until the criterion or a lack of progress ends it."""
@@ -89,33 +94,42 @@ class Descent:
                 reason = self._no_progress(progress, radius)
             if reason is not None:
                 self.radius = radius
-                if reason.converged and self.misled:
-                    reason = Reason(Status.INCONSISTENT)
+                if self.consistency.is_broken:
+                    reason = _in_doubt(reason)
                 if reason.status in _CRITICAL:
                     self.best = here
                 return reason
             escaping = here.gradient_norm <= self.tolerances.gradient
-            step = self.step = solver.subproblem.solve(here, radius, self.step)
+            try:
+                step = self.step = solver.subproblem.solve(here, radius, self.step)
+            except (np.linalg.LinAlgError, NonFiniteHessianError) as error:
+                return Reason(Status.STALLED, f"no step: {error}")
             if not step.norm > 0.0:
                 return Reason(Status.STALLED, "the model has no descent left")
-            moved = solver.move(problem.manifold, here.point, step.vector)
-            there = problem.at(moved, self.counts)
-            there.follow(here)
             noise = here.precision * max(abs(here.cost), scale)
-            verdict = solver.acceptance.judge(here, there, step, noise)
-            if verdict.accepted and not math.isfinite(there.gradient_norm):
-                verdict = Verdict(-math.inf, False)
+            there, verdict = self._attempt(here, step, noise)
             radius = min(solver.radius.update(radius, verdict, step), limit)
             if verdict.accepted:
-                # Close to a solution such a step is as good as its model, if the derivatives are.
-                if not step.on_boundary and step.predicted_decrease > _TELLING_ROUNDINGS * noise:
-                    self.misled = verdict.ratio < 0.0
+                self.consistency.note(here, there, step, noise)
                 here = there
                 if _is_better(here, self.best, noise):
                     self.best = here
             progress.note(here)
             self.number += 1
             iteration = self._iteration(here, radius, step, verdict, escaping)
+
+    def _attempt(self, here: Evaluation, step: Step, noise: float) -> tuple[Any, Verdict]:
+        """Take a step, and judge it by what is found there."""
+        try:
+            moved = like(self.solver.move(here.manifold, here.point, step.vector), here.point)
+            there = here.problem.at(moved, self.counts)
+            there.follow(here)
+            verdict = self.solver.acceptance.judge(here, there, step, noise)
+            if verdict.accepted and not math.isfinite(there.gradient_norm):
+                verdict = _NOWHERE
+        except np.linalg.LinAlgError:  # of the manifold or the cost, too far out
+            return None, _NOWHERE
+        return there, verdict
 
     def _start(self, problem: Problem, point: Any) -> Evaluation:
         here = problem.at(point, self.counts)
@@ -185,6 +199,16 @@ class Descent:
             evaluation=best,
             tolerances=self.tolerances,
         )
+
+
+def _in_doubt(reason: Reason) -> Reason:
+    """Return the reason of a run along which the cost did not change as its gradient says."""
+    if reason.converged:
+        return Reason(Status.INCONSISTENT)
+    if reason.status not in (Status.MAX_ITERATIONS, Status.CYCLING, Status.STALLED):
+        return reason
+    doubt = "the cost does not change as its gradient says: see check_gradient"
+    return Reason(reason.status, f"{reason.detail}; {doubt}" if reason.detail else doubt)
 
 
 def _is_better(here: Evaluation, best: Evaluation, noise: float) -> bool:

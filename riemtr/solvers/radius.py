@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from riemtr.manifolds import typical_distance
+from riemtr.manifolds import is_bounded, typical_distance
 from riemtr.problem import Problem
 from riemtr.solvers.acceptance import Verdict
 from riemtr.subproblem import Step
@@ -67,9 +67,9 @@ class AdaptiveRadius:
     Parameters
     ----------
     start : float or None
-        First radius; a fifth of the largest if None.
+        First radius; a fifth of the manifold's typical distance if None, or of the largest.
     largest : float or None
-        Upper limit; the manifold's typical distance if None.
+        Upper limit; the manifold's typical distance if None, and none if distances have no limit.
     poor, good : float
         Ratios of actual to predicted decrease below which the radius shrinks, and above which it
         may grow.
@@ -98,11 +98,16 @@ class AdaptiveRadius:
     def initial(self, problem: Problem) -> float:
         """Return the radius of the first step."""
         limit = self.limit(problem)
-        return limit / 5.0 if self.start is None else min(self.start, limit)
+        if self.start is not None:
+            return min(self.start, limit)
+        return min(typical_distance(problem.manifold), limit) / 5.0
 
     def limit(self, problem: Problem) -> float:
         """Return the largest radius."""
-        return typical_distance(problem.manifold) if self.largest is None else self.largest
+        if self.largest is not None:
+            return self.largest
+        bounded = is_bounded(problem.manifold)
+        return typical_distance(problem.manifold) if bounded else math.inf
 
     def update(self, radius: float, verdict: Verdict, step: Step) -> float:
         """Return the radius after a step was judged, before the limit."""

@@ -28,8 +28,8 @@ class Status(Enum):
         "derivatives with check_gradient and check_hessian"
     )
     INCONSISTENT = (
-        "the gradient vanished, but the cost rose where its derivatives predicted a fall: find the "
-        "mistake in them with check_gradient and check_hessian"
+        "the gradient vanished, but on the way the cost did not change as the gradient says: find "
+        "the mistake with check_gradient"
     )
     INTERRUPTED = "interrupted from the keyboard: the result holds the best point so far"
     STOPPED = "stopped by an observer or a stopping criterion, as asked"

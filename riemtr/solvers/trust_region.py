@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from riemtr.manifolds import retraction
-from riemtr.problem import Problem, as_problem
+from riemtr.problem import Evaluation, Problem, as_problem
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
 from riemtr.solvers.arguments import check_company, check_limits, start_point
-from riemtr.solvers.certificate import default_tolerances
+from riemtr.solvers.certificate import Tolerances, default_tolerances
 from riemtr.solvers.descent import Descent
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.radius import AdaptiveRadius, RadiusPolicy
@@ -162,7 +162,7 @@ class TrustRegion:
             goal = goal | stop
             # What the user asks of the cost is not meant for the easier ones on the way.
             budget = budget | stop.budget if stop.budget else budget
-        run = Descent(self, tolerances, observers)
+        run = Descent(self, tolerances, tuple(observers))
         try:
             for easier, tolerance in self.warm_up(problem):
                 enough = GradientNorm(max(tolerance, tolerances.gradient))
@@ -176,6 +176,12 @@ class TrustRegion:
             if run.best is None:
                 raise
             reason = Reason(Status.INTERRUPTED)
-        if reason.converged and not run.best.gradient_norm <= tolerances.gradient:
+        if stop is not None and reason.converged and not _is_solution(run.best, tolerances):
             reason = Reason(Status.STOPPED, "second-order point to the tolerances of stop")
         return run.result(problem, reason)
+
+
+def _is_solution(here: Evaluation, tolerances: Tolerances) -> bool:
+    """Whether a point that some criterion calls a solution is one to the solver's tolerances."""
+    small = here.gradient_norm <= tolerances.gradient
+    return small and here.is_positive_to(tolerances.curvature) is True

@@ -74,8 +74,7 @@ class TruncatedCG:
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return the truncated CG step, or one along negative curvature known at ``here``."""
-        curvature = here.known_curvature
-        if curvature is not None and curvature.min_eigenvalue < 0.0:
+        if _prefers_curvature(here, radius):
             return along_curvature(here, radius)
         if previous is None or not isinstance(previous.memory, _Memory):
             memory = _Memory(here, self.target(here), [], None, here.precondition)
@@ -113,6 +112,14 @@ class TruncatedCG:
             progress = here.gradient_norm / before.gradient_norm
             forcing = min(forcing, progress ** (1.0 + self.theta))
         return forcing * here.gradient_norm
+
+
+def _prefers_curvature(here: Evaluation, radius: float) -> bool:
+    """Whether negative curvature is known, and promises more than the gradient does."""
+    curvature = here.known_curvature
+    if curvature is None or not curvature.min_eigenvalue < 0.0:
+        return False
+    return -0.5 * curvature.min_eigenvalue * radius > here.gradient_norm
 
 
 def along_curvature(here: Evaluation, radius: float) -> Step:
@@ -177,7 +184,7 @@ def conjugate_gradients(
         vector = step if vector is None else vector + step
         residual = residual + alpha * product
         remaining = inner(residual, residual)
-        if math.sqrt(remaining) <= target:
+        if math.sqrt(abs(remaining)) <= target:
             return vector, residual - gradient, False, Ended.INTERIOR
         if count + 1 == limit:
             break

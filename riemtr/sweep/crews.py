@@ -13,8 +13,8 @@ from typing import Protocol
 from riemtr.blas_threads import one_blas_thread
 from riemtr.data.checks import integer
 from riemtr.errors import unknown_name
+from riemtr.interrupts import interrupts_noticed
 from riemtr.sweep.cells import Cell, Task
-from riemtr.sweep.interrupts import interrupts_noticed
 from riemtr.sweep.outcomes import Outcome, run_cell
 from riemtr.sweep.workers import pack
 

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from riemtr.errors import require
+from riemtr.interrupts import interrupts_deferred
 from riemtr.sweep.cells import Cell
 from riemtr.sweep.crews import Died
-from riemtr.sweep.interrupts import interrupts_deferred
 from riemtr.sweep.outcomes import Outcome, describe
 from riemtr.sweep.workers import run_packed
 

@@ -8,9 +8,9 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import ExitStack, nullcontext
 from typing import Any
 
+from riemtr.interrupts import interrupts_ignored
 from riemtr.sweep.cells import Cell
 from riemtr.sweep.crews import Died
-from riemtr.sweep.interrupts import interrupts_ignored
 from riemtr.sweep.outcomes import Outcome, describe
 from riemtr.sweep.workers import ONE_THREAD, joblib_part, prepare_worker, run_packed
 

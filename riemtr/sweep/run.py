@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.data.checks import integer
+from riemtr.interrupts import interrupts_ignored
 from riemtr.sweep.cells import Cell, Task, make_cells
 from riemtr.sweep.crews import Crew, check_backend, hire
-from riemtr.sweep.interrupts import interrupts_ignored
+from riemtr.sweep.fingerprint import fingerprint
 from riemtr.sweep.outcomes import Outcome
 from riemtr.sweep.progress import Cost, Estimate, Progress, largest_first
 from riemtr.sweep.schedule import run_all
@@ -31,6 +32,7 @@ def sweep(
     store: str | os.PathLike[str] | None = None,
     resume: bool = False,
     retry_failed: bool = False,
+    accept_changes: bool = False,
     backend: str = "serial",
     workers: int | None = None,
     scheduler: str | None = None,
@@ -64,6 +66,10 @@ def sweep(
         Continue a store that exists: only what is missing is run. The grid may have grown.
     retry_failed : bool
         Resume, and run the cells again that failed.
+    accept_changes : bool
+        Resume though the code of the task was changed since, which is otherwise refused: what is
+        in the store stays as it is. Code is the task's own and that of the functions it uses of
+        its module; a change elsewhere goes unnoticed.
     backend : {"serial", "processes", "dask"}
         This process, several on this machine (extra ``parallel``), or a Dask cluster (``dask``).
     workers : int, optional
@@ -111,7 +117,17 @@ def sweep(
     check_backend(backend, workers, scheduler)
     if cost is not None and not callable(cost):
         raise ValueError(f"cost must be a function of the settings; got {cost!r}")
-    with open_store(path, task_name, cells, resume=resume or retry_failed) as kept:
+    resume = resume or retry_failed or accept_changes
+    code = fingerprint(task)
+    with open_store(
+        path,
+        task_name,
+        cells,
+        resume=resume,
+        retry_failed=retry_failed,
+        code=code,
+        accept_changes=accept_changes,
+    ) as kept:
         missing = [cell for cell in cells if _is_missing(cell, kept, retry_failed)]
         if missing:
             with _sent_home(hire(task, backend, workers, scheduler)) as crew:

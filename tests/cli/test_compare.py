@@ -182,3 +182,19 @@ def test_where_nothing_applies_it_says_why(tmp_path):
 def test_help_names_every_solver():
     outcome = CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "200"})
     assert all(name in outcome.output for name in solver_names())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dictionary-learning:n=8,p=1500"], "by colons: dictionary-learning:n=8:p=1500; got"),
+        (
+            ["rayleigh", "--solvers", "exact:radius=0.1,tolerance=1e-8"],
+            "with options after colons, as in exact:radius=0.05:tolerance=1e-8; got 'tolerance",
+        ),
+    ],
+)
+def test_separators_are_explained(arguments, message):
+    outcome = compare(*arguments)
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr

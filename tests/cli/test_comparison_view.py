@@ -22,18 +22,47 @@ def test_the_table_has_the_blocks_and_the_legend():
     assert all(sentence.split()[0] in text for sentence in legend(example()))
 
 
-@pytest.mark.parametrize("width", [60, 100])
-def test_a_long_name_is_folded_and_no_figure_is_lost(width):
-    name = "my_package.my_module:a_solver_with_a_long_name"
-    text = printed(comparison(run(name, 0, 10)), width)
-    assert name not in text
-    assert "".join(line.split(" ")[0] for line in text.splitlines()[3:8]).startswith(name[:30])
+NAME = "my_package.my_module:a_solver_with_a_long_name"
+
+
+def test_a_long_name_is_folded_and_no_figure_is_lost():
+    text = printed(comparison(run(NAME, 0, 10)), 100)
+    assert NAME not in text
+    assert "".join(line.split(" ")[0] for line in text.splitlines()[3:8]).startswith(NAME[:30])
     assert "200 ms" in text
-    assert max(map(len, text.splitlines())) <= width
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_in_a_narrow_window_names_stand_above_the_figures_and_nothing_is_cut():
+    late = run(NAME, 1, 10, outcome="timed out")
+    text = printed(comparison(run(NAME, 0, 10), late, run("pymanopt-tr", 0, 10)), 60)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[0] == "solver  otherwise"
+    assert lines[1].split("  ")[-2:] == ["calls", "to 1e-06"]
+    assert f"{NAME}  1 timed out" in lines
+    below = lines[lines.index("pymanopt-tr") + 1]
+    assert below.split() == ["1/1", "1/1", "200", "ms", "20", "100", "ms"]
+    assert all(len(lines[place]) == len(lines[1]) for place in range(5, 8, 2))
+
+
+def test_what_does_not_fit_at_all_is_said():
+    text = printed(comparison(run("a", 0, 10)), 40)
+    assert max(map(len, text.splitlines())) <= 40
+    assert "not shown, for want of room: calls, to 1e-06; widen the window" in " ".join(
+        text.split()
+    )
 
 
 def test_one_line_for_all():
     assert summary_line(example()) == "certified: fast 2/3 (1 deceived), slow 3/3"
+
+
+def test_after_an_error_the_bar_is_gone():
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    with pytest.raises(ValueError), ProgressBar(console).shown():
+        raise ValueError
+    assert "preparing" not in console.file.getvalue()
 
 
 def test_the_bar_says_who_ran():

@@ -6,9 +6,11 @@ from riemtr.cli.parameters import (
     build_problem,
     format_parameters,
     parse_axes,
+    parse_named,
     parse_parameters,
     parse_value,
 )
+from riemtr.problems import registry
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,23 @@ def test_axes_keep_their_order_and_types():
 def test_what_is_no_axis_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         parse_axes(settings)
+
+
+def test_several_parameters_after_a_name_need_colons():
+    assert parse_named("rayleigh", known=[]) == ("rayleigh", {})
+    assert parse_named("a-b : n=1 : kind=x,y", known=[]) == ("a-b", {"n": 1, "kind": "x,y"})
+    said = "must be separated by colons: brockett:n=8:k=2; got 'brockett:n=8,k=2'"
+    with pytest.raises(ValueError, match=said):
+        parse_named("brockett:n=8,k=2", known=[])
+
+
+def test_an_error_of_a_builder_names_its_kind(monkeypatch):
+    monkeypatch.setitem(registry._BUILDERS, "broken", lambda rng, n=1: 1 / 0)
+    with pytest.raises(ValueError, match="cannot build 'broken' with n=2: ZeroDivisionError: "):
+        build_problem("broken", {"n": 2}, seed=0)
+
+
+def test_a_name_that_is_known_is_no_module():
+    assert parse_named("math:pi:n=1", known=[]) == ("math:pi", {"n": 1})
+    with pytest.raises(ValueError, match="must look like name=value"):
+        parse_named("rayleigh:n", known=["rayleigh"])

@@ -286,3 +286,25 @@ def test_without_matplotlib_there_are_results_and_a_hint(data, tmp_path, monkeyp
     assert outcome.exit_code == 0
     assert "no figures: this feature needs 'matplotlib'; riemtr[plot]" in words(outcome)
     assert names(tmp_path / "o") == ["A.npy", "X.npy", "report.json"]
+
+
+@pytest.mark.parametrize("rank", ["+-3", "²", "many"])
+def test_a_rank_that_is_no_number_is_refused(data, tmp_path, rank):
+    outcome = recover(data, "--out", tmp_path / "o", "--rank", rank)
+    assert outcome.exit_code == 2
+    assert f"--rank must be None, 'auto' or an integer of at least 1; got {rank!r}" in (
+        outcome.stderr
+    )
+
+
+@pytest.mark.parametrize(("side", "largest"), [(20, 3), (64, 7)])
+def test_an_image_too_small_for_its_patches_needs_smaller_ones(tmp_path, side, largest):
+    pixels = np.random.default_rng(0).integers(0, 256, (side, side), dtype=np.uint8)
+    path = tmp_path / "small.png"
+    Image.fromarray(pixels).save(path)
+    outcome = recover(path, "--out", tmp_path / "o")
+    assert outcome.exit_code == 2
+    assert f"choose a smaller --patch-size, at most {largest} here" in outcome.stderr
+    assert "transpose" not in outcome.stderr
+    fitting = recover(path, "--out", tmp_path / "o", "--patch-size", largest, "-q")
+    assert fitting.exit_code == 1  # it is done, and of noise no row is to be trusted

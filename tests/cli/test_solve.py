@@ -200,3 +200,43 @@ def test_ctrl_c_shows_and_saves_the_best_point_so_far(monkeypatch, tmp_path):
     assert saved["status"] == "interrupted"
     assert saved["cost"] == pytest.approx(point @ (weights * point))
     assert saved["cost"] == min(saved["history"]["cost"])
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "users_problem.py").write_text(
+        "import riemtr\n"
+        "def pole(rng, n=3):\n"
+        "    return riemtr.Problem(riemtr.Sphere(n), lambda x: x[0])\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # undoes what the command adds
+
+
+def test_a_problem_of_ones_own_by_its_path(own_module):
+    for arguments in (["users_problem:pole", "-p", "n=7"], ["users_problem:pole:n=7"]):
+        outcome = solve(*arguments)
+        assert outcome.exit_code == 0, outcome.output
+        assert "Sphere of unit 7-vectors" in outcome.output
+    compared = CliRunner().invoke(
+        app, ["compare", "users_problem:pole:n=7", "--solvers", "practical", "-q", "--starts", "2"]
+    )
+    assert compared.exit_code == 0, compared.output
+    assert compared.output.startswith("certified: practical ")
+    shown = CliRunner().invoke(app, ["problems", "users_problem:pole"])
+    assert "riemtr solve users_problem:pole -p n=3" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rayleigh", "--seed", -1], "--seed"),
+        (["rayleigh:n=5", "-p", "n=6"], "parameter 'n' is set twice"),
+        (["rayleigh", "-p", "n=abc"], "n must be an integer of at least 1; got 'abc'"),
+        (["nothing"], "a function of your own is module:function"),
+    ],
+)
+def test_refusals_name_what_was_typed(arguments, message):
+    outcome = solve(*arguments)
+    assert outcome.exit_code == 2
+    assert message in " ".join(outcome.stderr.split())

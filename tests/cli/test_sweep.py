@@ -6,6 +6,8 @@ from typer.testing import CliRunner
 from riemtr.cli import INTERRUPTED
 from riemtr.cli.app import app
 from riemtr.sweep import read
+from riemtr.sweep.fingerprint import fingerprint
+from riemtr.sweep.store_lines import from_line, to_line
 
 
 def sweep(*arguments, serial=True):
@@ -41,6 +43,7 @@ def test_a_users_task_over_a_grid(here):
     assert outcome.exit_code == 0, outcome.output
     lines = [line.split() for line in outcome.output.splitlines()]
     assert ["n", "theta", "runs", "product", "x", "kind"] in lines
+    assert "means over the runs of each setting; cells.csv has every run" in outcome.output
     assert any(line[:4] == ["2", "2", "3", "4"] and line[-1] == "even" for line in lines)
     assert sorted(path.name for path in (here / "out").iterdir()) == ["cells.csv", "cells.jsonl"]
     table = read(here / "out" / "cells.jsonl")
@@ -66,6 +69,25 @@ def test_resuming_and_extending(here):
     other = own(here, "-g", "n=4", "--resume")
     assert other.exit_code == 2
     assert "another experiment: n = 1, 2, 3 there, 4 here; seed = 5 there" in other.stderr
+
+
+def test_a_changed_task_is_continued_only_when_asked_to(here):
+    assert own(here, "-g", "n=1,2").exit_code == 0
+    store = here / "out" / "cells.jsonl"
+    store.write_bytes(  # as if another code had written it
+        b"".join(
+            to_line({**from_line(line), "code": f"{code}:0"})
+            for line in store.read_bytes().splitlines()
+            for code in [fingerprint(print).partition(":")[0]]
+        )
+    )
+    refused = own(here, "-g", "n=1,2", "--resume")
+    assert refused.exit_code == 2
+    assert "choose another --out to run them all with this code, or keep them with " in (
+        refused.stderr
+    )
+    assert "--accept-changes" in refused.stderr
+    assert own(here, "-g", "n=1,2", "--accept-changes").exit_code == 0
 
 
 def test_a_damaged_store_is_mended_and_reported(here):

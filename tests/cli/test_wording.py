@@ -57,6 +57,12 @@ def repeated(folder):
         sweep(tasks.draw, {"n": [1]}, store=folder / "cells.jsonl", backend="serial")
 
 
+def changed(folder):
+    for task in (tasks.draw, tasks.products):
+        path = folder / "cells.jsonl"
+        sweep(task, {"n": [1]}, store=path, resume=True, name="the same", backend="serial")
+
+
 def on(**options):
     """A sweep with these options of the backend."""
     return lambda folder: sweep(tasks.draw, {"n": [1]}, **options)
@@ -99,6 +105,8 @@ RAISED = [
         other_run,
     ),
     (SWEEP, r"\bwith resume\b", repeated),
+    (SWEEP, "choose another store to run", changed),
+    (SWEEP, "accept_changes=True", changed),
     *[
         (SWEEP, r"^(scheduler|workers|noise|mu) (?=is|must)", refused)
         for refused in (

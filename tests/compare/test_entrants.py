@@ -79,7 +79,7 @@ def test_pymanopts_optimizers_by_import_path():
 def test_objects_and_dicts():
     optimizer = pymanopt.optimizers.SteepestDescent(verbosity=0)
     found = as_entrants([riemtr.PracticalTRM(), "lbfgs", optimizer])
-    assert [one.name for one in found] == ["TrustRegion", "lbfgs", "SteepestDescent"]
+    assert [one.name for one in found] == ["PracticalTRM", "lbfgs", "SteepestDescent"]
     assert [one.spelling for one in found] == [None, "lbfgs", None]
     assert isinstance(found[2].make(None, DEMANDS), PymanoptSolver)
     named = as_entrants({"mine": solvers_of_mine.GradientDescent, "theirs": "pymanopt-tr"})
@@ -128,8 +128,22 @@ def test_options_without_a_spelling_have_none():
     assert entrant(f"{MINE}:GradientDescent", step=[0.1]).spelling is None
 
 
+def test_objects_are_named_after_their_presets_and_numbered_where_these_are_the_same():
+    class Mine(riemtr.TrustRegion):
+        pass
+
+    solvers = [
+        *(riemtr.PracticalTRM(tolerance=1e-3), riemtr.ExactTRM(0.7), riemtr.PracticalTRM()),
+        *(riemtr.TrustRegion(), Mine(), *[solvers_of_mine.GradientDescent()] * 2, "exact"),
+    ]
+    assert [one.name for one in as_entrants(solvers)] == [
+        *("PracticalTRM-1", "ExactTRM", "PracticalTRM-2", "TrustRegion", "Mine"),
+        *("GradientDescent-1", "GradientDescent-2", "exact"),
+    ]
+
+
 def test_names_must_differ():
-    with pytest.raises(ValueError, match="'TrustRegion' comes twice: pass a dict"):
-        as_entrants([riemtr.PracticalTRM(), riemtr.ExactTRM()])
+    with pytest.raises(ValueError, match="'lbfgs' comes twice: pass a dict"):
+        as_entrants(["lbfgs", "lbfgs"])
     with pytest.raises(ValueError, match="at least one"):
         as_entrants([])

@@ -26,6 +26,19 @@ def test_everything_is_there(tmp_path):
     assert "<html" in (folder / "page.html").read_text()[:500]
 
 
+def test_every_problem_has_its_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_write_page", lambda comparison, folder: [])
+    monkeypatch.setattr(figures, "profiles_figure", lambda comparison: Figure((1, 1)))
+    monkeypatch.setattr(figures, "convergence_figure", lambda *which: Figure((1, 1)))
+    labels = ["a/b", "a b", "A-B", "é", "ü", "?", "/", "x" * 400]
+    found = comparison(*(run("a", 0, 3, problem=label) for label in labels))
+    names = [path.name for path in write_folder(found, tmp_path).files]
+    drawn = [name for name in names if name.startswith("convergence-")]
+    assert len({name.casefold() for name in drawn}) == len(labels)
+    assert drawn[0] == "convergence-a-b.png"
+    assert all((tmp_path / name).exists() for name in names)
+
+
 def test_a_line_per_run():
     found = comparison(run("a", 0, 5, status="fine, thanks"), run("a", 1))
     first, second = csv.DictReader(runs_csv(found).splitlines())

@@ -111,7 +111,7 @@ def test_what_is_reached_too_late_is_not_reached(task, clock):
 def test_the_last_point_counts_although_nobody_asked_for_its_gradient(task, clock):
     def blind(problem, start):
         _ = problem.at(start).gradient
-        found = solved(riemtr.Problem(problem.manifold, problem.cost), start)
+        found = solved(task.case.problem, start)  # which nobody watches
         clock.now += 0.25
         return SimpleNamespace(point=found.point, converged=True)
 

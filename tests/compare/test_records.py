@@ -39,9 +39,21 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
     assert load(Comparison({}, {}, ()).save(tmp_path / "none.json")) == Comparison({}, {}, ())
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"format": "of another kind"}'])
-def test_other_files_are_refused(content, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "it is empty, torn or no JSON"),
+        (b"\xff\xfe\x00", "it is empty, torn or no JSON"),
+        (b"[]", "it does not say that its format is 'riemtr comparison 1'"),
+        (b'{"format": "of another kind"}', "it does not say that its format is"),
+        (b'{"format": "riemtr comparison 1"}', "it has no 'runs'"),
+        (b'{"format": "riemtr comparison 1", "runs": 3}', "its records have another form"),
+        (b'{"format": "riemtr comparison 1", "runs": [{"reached": [], "x": 1}]}', "another form"),
+    ],
+)
+def test_other_files_are_refused(content, why, tmp_path):
     path = tmp_path / "other.json"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=r"a comparison that riemtr saved; .*other\.json is"):
+    path.write_bytes(content)
+    said = rf"path must be a comparison that riemtr saved.*other\.json' is not: .*{why}.*; save it"
+    with pytest.raises(ValueError, match=said):
         load(path)

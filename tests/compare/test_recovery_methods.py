@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -104,6 +106,21 @@ def test_ctrl_c_keeps_what_is_finished():
         compare_recovery({"ctrl-c": interrupted}, starts=1, n=4, p=300)
 
 
+def test_ctrl_c_that_a_method_keeps_to_itself_is_noticed():
+    def caught():
+        def method(data, seed):
+            with suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+            return METHODS["msp"]()(data, seed)
+
+        return method
+
+    methods = {"msp": METHODS["msp"], "caught": caught}
+    found = compare_recovery(methods, starts=2, n=4, p=300)
+    assert [run.solver for run in found.runs] == ["msp"]
+    assert found.settings["interrupted"]
+
+
 def test_the_environment_is_that_of_the_runs(monkeypatch):
     held = []
 
@@ -151,9 +168,13 @@ def test_a_failing_method_does_not_stop_the_others():
     def wrong():
         return lambda data, seed: Estimate(np.ones((2, 3)), True, "", 0)
 
-    methods = {"broken": broken, "wrong": wrong, "msp": METHODS["msp"]}
+    def leaving():
+        return lambda data, seed: sys.exit("bye")
+
+    methods = {"broken": broken, "wrong": wrong, "leaving": leaving, "msp": METHODS["msp"]}
     runs = compare_recovery(methods, starts=1, n=4, p=300).runs
-    assert [run.outcome for run in runs] == ["failed", "failed", "ended"]
+    assert [run.outcome for run in runs] == ["failed", "failed", "failed", "ended"]
+    assert runs[2].status == "SystemExit: bye"
     assert runs[0].status == "RuntimeError: no start"
     assert "rows must be 4 directions" in runs[1].status
 

@@ -1,4 +1,6 @@
+import os
 import shlex
+import signal
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -275,6 +277,38 @@ def test_ctrl_c_that_a_solver_keeps_to_itself_is_noticed():
 
     found = compare(RAYLEIGH, {"good": "practical", "caught": Caught}, starts=2, saddles=0)
     assert [run.solver for run in found.runs] == ["good"]
+
+
+def test_ctrl_c_that_ends_a_solve_inside_a_solver_ends_the_comparison():
+    class Inside:
+        """Knows nothing of the status that riemtr's solver has after Ctrl-C."""
+
+        def solve(self, problem, start):
+            def press(iteration):
+                os.kill(os.getpid(), signal.SIGINT)
+
+            found = riemtr.PracticalTRM().solve(problem, start, observers=[press])
+            return SimpleNamespace(point=found.point, converged=True)
+
+    found = compare(RAYLEIGH, {"good": "practical", "inside": Inside}, starts=3, saddles=0)
+    assert [run.solver for run in found.runs] == ["good"]
+    assert found.settings["interrupted"]
+
+
+def test_what_a_solver_asks_of_the_cost_itself_is_counted():
+    class Direct:
+        def solve(self, problem, start):
+            here = problem.cost.at(start)
+            _ = here.value, here.gradient, here.hessian(start), problem.cost.cost(start)
+            return SimpleNamespace(point=start)
+
+    (run,) = compare(RAYLEIGH, {"direct": Direct}, starts=1, saddles=0).runs
+    assert run.counts == {
+        "costs": 2,
+        "gradients": 1,
+        "hessian_products": 1,
+        "hessian_matrices": 0,
+    }
 
 
 def test_repeats_run_in_turn_and_keep_the_median(monkeypatch):

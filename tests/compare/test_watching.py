@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 
 import riemtr
@@ -89,3 +91,27 @@ def test_points_of_finite_differences_are_not_visited():
     assert result.counts.hessian_products > 0
     assert len(watched.rows) <= result.iterations + 1
     assert all(np.isfinite(row[1]) for row in watched.rows)
+
+
+def test_what_is_asked_of_the_cost_itself_is_counted_and_nothing_twice():
+    watched = WatchedProblem(riemtr.problems.build("dictionary-learning", rng=0, n=4).problem)
+    point = np.eye(4)[0]
+    here = watched.cost.at(point)
+    _ = here.value, here.value, here.gradient, here.hessian(point), here.hessian_matrix()
+    easier, _ = next(iter(watched.cost.easier()))
+    _ = easier.at(point).value
+    expected = Counts(costs=2, gradients=1, hessian_products=1, hessian_matrices=1)
+    assert watched.counts == expected
+    assert watched.cost.mu == watched.cost.watched.mu
+    assert not hasattr(WatchedProblem(problem()).cost.at(point), "hessian_matrix")
+    _ = watched.at(point).problem.cost.at(point).value
+    assert watched.counts.costs == 3
+    there = watched.at(point)
+    _ = there.cost, there.gradient, there.hessian_matrix()
+    assert watched.counts == Counts(costs=4, gradients=2, hessian_products=1, hessian_matrices=2)
+
+
+def test_a_watched_cost_can_be_copied():
+    watched = WatchedProblem(problem())
+    copied = copy.deepcopy(watched.cost)
+    assert copied.at(np.eye(4)[0]).value == watched.cost.at(np.eye(4)[0]).value

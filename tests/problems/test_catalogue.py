@@ -140,3 +140,31 @@ def test_smallest_sizes():
     case = build("singular-vectors", rng=0, m=2, n=1)
     result = riemtr.PracticalTRM().solve(case.problem, rng=0)
     assert result.cost == pytest.approx(case.truth.cost)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("rayleigh", {"n": "abc"}, "n must be an integer of at least 1; got 'abc'"),
+        ("rayleigh", {"n": -5}, "n must be an integer of at least 1; got -5"),
+        ("rayleigh", {"n": 2.5}, "n must be an integer of at least 1; got 2.5"),
+        ("brockett", {"k": 20}, "k must be an integer from 1 to 10; got 20"),
+        ("invariant-subspace", {"k": 0}, "k must be an integer from 1 to 20; got 0"),
+        ("covariance", {"samples": "x"}, "samples must be an integer of at least 1; got 'x'"),
+        ("singular-vectors", {"m": 0}, "m must be an integer of at least 1; got 0"),
+        ("low-rank", {"rank": 7}, "rank must be an integer from 1 to 6; got 7"),
+        ("dictionary-learning", {"scale": 2.0}, "scale must be left out where no image is given"),
+    ],
+)
+def test_parameters_are_refused_by_name(name, parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        build(name, rng=0, **parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n": 10}, {"p": 100}, {"theta": 0.1}, {"k": 2}, {"dictionary": "identity"}]
+)
+def test_an_image_settles_what_its_data_are(parameters):
+    (name,) = parameters
+    with pytest.raises(ValueError, match=f"^{name} must be left out where image is given"):
+        build("dictionary-learning", rng=0, image="camera", **parameters)

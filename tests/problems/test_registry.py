@@ -206,3 +206,41 @@ def test_a_bad_entry_point_spoils_only_itself(builders, third_party):
     with pytest.raises(AttributeError, match="gone"):
         build("their-gone")
     assert build(third_party, rng=0).problem.manifold.n == 4
+
+
+def one_by_path(rng, n=3):
+    """A problem by its import path."""
+    return riemtr.Problem(riemtr.Sphere(n), lambda x: x[0])
+
+
+def nothing(rng):
+    return 3
+
+
+def test_an_import_path_is_a_name_and_a_problem_alone_is_a_case():
+    path = f"{__name__}:one_by_path"
+    case = riemtr.problems.build(path, rng=0, n=4)
+    assert (case.name, case.parameters, case.truth) == (path, {"n": 4}, None)
+    np.testing.assert_array_equal(case.start, riemtr.problems.build(path, rng=0, n=4).start)
+    assert riemtr.problems.describe(path) == ("A problem by its import path.", {"n": 3})
+    assert path not in riemtr.problems.available()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("math:pi", "must be a function of rng and parameters .* it is of type float"),
+        ("math:no_such", "cannot import the problem 'math:no_such'"),
+        ("os.path:join", "must take rng first"),
+        (f"{__name__}:nothing", "must return a riemtr.problems.Case or a riemtr.Problem; it ret"),
+    ],
+)
+def test_a_path_to_something_else_is_refused(path, message):
+    with pytest.raises(ValueError, match=message):
+        riemtr.problems.build(path, rng=0)
+
+
+@pytest.mark.parametrize("rng", [-1, 0.5, "a"])
+def test_a_seed_that_is_none_is_refused_by_name(rng):
+    with pytest.raises(ValueError, match=r"rng must be a nonnegative integer, .*; got "):
+        riemtr.problems.build("rayleigh", rng=rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from riemtr.recovery.l1_program import balanced_program, unit_vector
+from riemtr.recovery.l1_program import balanced_program, uncertainty, unit_vector
 
 
 def program_of(Y, r):
@@ -60,3 +60,12 @@ def test_unit_vectors_of_any_length(size):
     unit, length = unit_vector(size * np.array([0.6, 0.0, -0.8]))
     np.testing.assert_allclose(unit, [0.6, 0.0, -0.8], rtol=1e-3 if size < 1e-300 else 1e-15)
     assert length == pytest.approx(size, rel=1e-3 if size < 1e-300 else 1e-15)
+
+
+def test_the_uncertainty_is_of_the_size_of_rounding_errors():
+    rng = np.random.default_rng(0)
+    Y = 1.0 + 1e-6 * rng.standard_normal((4, 300))
+    q = np.array([1.0, -0.5, -0.7, 0.2])
+    exact = np.abs(q.astype(np.longdouble) @ Y.astype(np.longdouble)).sum()
+    allowed = uncertainty(q, np.linalg.norm(Y, axis=1))
+    assert abs(np.abs(q @ Y).sum() - exact) <= allowed < 1e-13

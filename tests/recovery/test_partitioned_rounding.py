@@ -96,7 +96,7 @@ def test_dimension_one_and_data_whose_optimum_is_zero():
     found, expected = both(np.array([[3.0, 0.0, -1.0]]), np.array([-2.0]), width=2)
     assert found.direction == expected.direction
     assert found.objective == pytest.approx(2.0)
-    assert found.duality_gap == 0.0
+    assert found.duality_gap < 1e-15
     flat = np.vstack([dense(n=3), np.zeros(2000)])
     found, _ = both(flat, np.array([0.1, 0.0, 0.0, 1.0]))
     assert found.objective == pytest.approx(0.0, abs=1e-9)

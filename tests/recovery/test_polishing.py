@@ -11,7 +11,8 @@ from riemtr.recovery.rows import Inspector
 
 def test_rounding_again_descends_past_mixtures_to_an_exact_row():
     sample = BernoulliGaussian(n=12, p=2000, theta=0.2).draw(0)
-    Y, inspector = sample.observations, Inspector(Deflation(sample.observations))
+    Y = sample.observations
+    inspector = Inspector(Deflation(Y), np.eye(12), np.eye(12))
     far = np.random.default_rng(3).standard_normal(12)
     objectives = []
 

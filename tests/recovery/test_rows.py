@@ -85,7 +85,7 @@ def test_a_rounding_survives_as_a_record():
 @pytest.mark.parametrize("dictionary", [Orthogonal(), Conditioned(100.0)])
 def test_mixtures_are_not_exact_however_many_zeros_they_have(dictionary):
     sample = BernoulliGaussian(n=8, p=1500, theta=0.2, dictionary=dictionary).draw(0)
-    inspector = Inspector(Deflation(sample.observations))
+    inspector = Inspector(Deflation(sample.observations), np.eye(8), np.eye(8))
     rows, X = np.linalg.inv(sample.dictionary), sample.coefficients
     both = np.flatnonzero(X[0] * X[1])[0]
     mixture = X[1, both] * rows[0] - X[0, both] * rows[1]  # vanishes on that sample as well
@@ -98,7 +98,8 @@ def test_mixtures_are_not_exact_however_many_zeros_they_have(dictionary):
 
 def test_a_mixture_of_all_rows_but_one_is_forced_in_all_directions_but_one():
     sample = BernoulliGaussian(n=6, p=800, theta=0.2).draw(0)
-    inspector = Inspector(Deflation(sample.observations))
+    same = np.eye(len(sample.observations))
+    inspector = Inspector(Deflation(sample.observations), same, same)
     rows, X = np.linalg.inv(sample.dictionary), sample.coefficients
     chosen = np.flatnonzero(X[:5].all(axis=0) | (np.count_nonzero(X[:5], axis=0) == 4))[:4]
     weights = np.linalg.svd(X[:5, chosen].T)[2][-1]  # the mixture vanishes on these four
@@ -110,7 +111,8 @@ def test_a_mixture_of_all_rows_but_one_is_forced_in_all_directions_but_one():
 
 def test_one_sample_of_few_does_not_make_a_mixture_exact():
     sample = BernoulliGaussian(n=12, p=144, theta=0.1).draw(3)
-    inspector = Inspector(Deflation(sample.observations))
+    same = np.eye(len(sample.observations))
+    inspector = Inspector(Deflation(sample.observations), same, same)
     rows, X = np.linalg.inv(sample.dictionary), sample.coefficients
     both = np.flatnonzero(X[0] * X[1])[0]
     for direction, expected in (
@@ -127,12 +129,12 @@ def test_samples_that_come_several_times_make_no_vertex_exact(times, dtype):
     vertex = round_direction(Y, np.ones(5)).direction
     deflation = Deflation(np.hstack([Y] * times).astype(dtype))
     deflation.set_aside(np.full(5, 5**-0.5))
-    seen = Inspector(deflation).inspect(vertex)
+    seen = Inspector(deflation, np.eye(5), np.eye(5)).inspect(vertex)
     assert (seen.zeros, seen.forced, seen.exact) == (4 * times, 4, False)
 
 
 def test_rows_of_signs_are_exact_though_samples_repeat():
     rng = np.random.default_rng(0)
     X = rng.choice([-1.0, 1.0], (5, 500)) * (rng.random((5, 500)) < 0.3)
-    inspector = Inspector(Deflation(X))
+    inspector = Inspector(Deflation(X), np.eye(5), np.eye(5))
     assert all(inspector.inspect(q).exact for q in np.eye(5))

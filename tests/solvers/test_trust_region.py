@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import signal
 
+import autograd.numpy as anp
 import numpy as np
+import pymanopt.manifolds as pm
 import pytest
 from pymanopt.manifolds import Euclidean, Grassmann
 
@@ -552,3 +554,50 @@ def test_steps_that_overshoot_on_the_way_are_no_inconsistency():
         rose += bool((np.diff(result.history["cost"]) > 1e-6).any())
         assert result.status in (Status.CONVERGED, Status.CYCLING)
     assert rose > 0
+
+
+class TestWrongGradients:
+    """A gradient that vanishes where the cost's own does not must not be called converged."""
+
+    @pytest.fixture(scope="class")
+    def forgotten(self):
+        """Brockett's cost with a gradient that lacks its weights."""
+        rng = np.random.default_rng(3)
+        matrix, weights = rng.standard_normal((8, 8)), np.diag([3.0, 2.0, 1.0])
+        matrix = matrix + matrix.T
+        return riemtr.Problem(
+            pm.Stiefel(8, 3),
+            lambda x: anp.trace(x.T @ matrix @ x @ weights),
+            euclidean_gradient=lambda x: 2.0 * matrix @ x,
+        )
+
+    def test_exact(self, forgotten):
+        results = [riemtr.ExactTRM().solve(forgotten, rng=seed) for seed in range(8)]
+        assert {result.status for result in results} == {Status.INCONSISTENT}
+        assert "check_gradient" in str(results[0].reason)
+
+    def test_practical(self, forgotten):
+        """Some of its last steps go by chance where the two agree."""
+        results = [riemtr.PracticalTRM().solve(forgotten, rng=seed) for seed in range(20)]
+        found = [result for result in results if result.status is Status.INCONSISTENT]
+        assert len(found) >= 10
+
+    def test_a_run_that_gets_nowhere_says_so(self):
+        matrix = np.random.default_rng(3).standard_normal((6, 6))
+        matrix, kept = matrix + matrix.T, np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+        problem = riemtr.Problem(
+            riemtr.Sphere(6),
+            lambda x: x @ matrix @ x,
+            euclidean_gradient=lambda x: 2.0 * kept * (matrix @ x),
+        )
+        results = [riemtr.PracticalTRM().solve(problem, rng=seed) for seed in range(10)]
+        assert not any(result.converged for result in results)
+        assert any("does not change as its gradient says" in str(r.reason) for r in results)
+
+    @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-8])
+    @pytest.mark.parametrize("mu", [1e-1, 1e-2, 1e-3])
+    def test_right_ones_are_not_doubted(self, mu, tolerance):
+        case = riemtr.problems.build("dictionary-learning", rng=0, n=6, p=400, theta=0.3, mu=mu)
+        for seed in range(10):
+            result = riemtr.PracticalTRM(tolerance=tolerance).solve(case.problem, rng=seed)
+            assert result.converged

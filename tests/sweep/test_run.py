@@ -1,3 +1,4 @@
+import importlib
 import multiprocessing
 import os
 import signal
@@ -65,6 +66,26 @@ def test_a_grid_can_be_extended(path, calls):
     assert all(outcome in large.outcomes for outcome in small.outcomes)
     with pytest.raises(ValueError, match="n = 0 there, 1, 2 here; seed = "):
         calls([1, 2], repetitions=2, store=path, resume=True)
+
+
+def test_another_function_of_the_same_name_is_not_resumed(path, tmp_path, monkeypatch):
+    def task(sign):
+        for old in tmp_path.rglob("mine*"):
+            if old.is_file():
+                old.unlink()
+        (tmp_path / "mine.py").write_text(f"def task(rng, n):\n    return {{'x': {sign}n}}\n")
+        monkeypatch.delitem(sys.modules, "mine", raising=False)
+        return importlib.import_module("mine").task
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sweep(task("+"), {"n": [1, 2]}, store=path)
+    changed = task("-")
+    with pytest.raises(ValueError, match=r"store .* has results of other code"):
+        sweep(changed, {"n": [1, 2]}, store=path, resume=True)
+    mixed = sweep(changed, {"n": [1, 2, 3]}, store=path, accept_changes=True)
+    assert list(mixed.columns["x"]) == [1, 2, -3]
+    with pytest.raises(ValueError, match="since 1 of its 3 cells"):
+        sweep(task("+"), {"n": [1, 2, 3]}, store=path, resume=True)
 
 
 def test_a_failing_cell_does_not_stop_the_others_and_can_be_retried(path, tmp_path):

@@ -84,6 +84,45 @@ def test_a_damaged_line_costs_its_own_cell_only(path):
     assert known(path) == expected(OUTCOMES)
 
 
+@pytest.mark.parametrize("damage", ["first", "second", "both", "gone"])
+def test_damaged_first_lines_cost_no_cell(path, damage):
+    fill(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number in {"first": [0], "second": [1], "both": [0, 1]}.get(damage, []):
+        lines[number] = lines[number].replace(b'"task"', b'"tusk"')
+    path.write_bytes(b"".join(lines[2:] if damage == "gone" else lines))
+    assert read_store(path, "t").damaged == {"first": 1, "second": 1, "both": 2, "gone": 0}[damage]
+    assert len(read(path)) == len(OUTCOMES)
+    fill(path, OUTCOMES[:1], resume=True)
+    assert known(path) == expected(OUTCOMES)
+    assert read_store(path).task == "t"  # the new run says it again
+
+
+def test_results_of_other_code_are_refused(path):
+    def run(outcomes, code, **options):
+        with open_store(path, "t", CELLS, code=f"python:{code}", **options) as store:
+            store.append(outcomes)
+
+    run(OUTCOMES[:2], "a", resume=False)
+    run(OUTCOMES[2:], "a", resume=True)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"changed since 4 of its 4 cells .* accept_changes=True"):
+        run([], "b", resume=True)
+    assert path.read_bytes() == before
+    run(OUTCOMES[2:3], "b", resume=True, accept_changes=True)
+    with pytest.raises(ValueError, match="changed since 3 of its 4 cells were run"):
+        run([], "b", resume=True)
+    with pytest.raises(ValueError, match="changed since 2 of its 3 cells"):  # the other one failed
+        run([], "b", resume=True, retry_failed=True)
+
+
+def test_a_store_that_does_not_know_its_code_is_continued(path):
+    fill(path, OUTCOMES[:2])
+    with open_store(path, "t", CELLS, resume=True, code="python:b") as store:
+        store.append(OUTCOMES[2:])
+    assert known(path) == expected(OUTCOMES)
+
+
 def test_a_record_of_a_later_time_counts(path):
     fill(path, OUTCOMES[3:])
     mended = Outcome(CELLS[3], {"x": 1.0})

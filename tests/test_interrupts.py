@@ -6,7 +6,12 @@ import threading
 
 import pytest
 
-from riemtr.sweep.interrupts import interrupts_deferred, interrupts_ignored, interrupts_noticed
+from riemtr.interrupts import (
+    interrupts_deferred,
+    interrupts_ignored,
+    interrupts_insisted_on,
+    interrupts_noticed,
+)
 
 CHILD = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('unharmed')"
 
@@ -73,3 +78,24 @@ def test_other_threads_may_not_change_signals_and_need_not(manager):
     thread.start()
     thread.join()
     assert entered == [signal.default_int_handler]
+
+
+def make_of_it(error):
+    try:
+        press()
+    except KeyboardInterrupt:
+        if error is not None:
+            raise error from None
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError, SystemExit])
+def test_what_was_made_of_ctrl_c_is_undone(error):
+    with pytest.raises(KeyboardInterrupt), interrupts_insisted_on():
+        make_of_it(error)
+
+
+def test_without_ctrl_c_nothing_is_raised_and_errors_are_what_they_are():
+    with interrupts_insisted_on():
+        pass
+    with pytest.raises(RuntimeError), interrupts_insisted_on():
+        raise RuntimeError

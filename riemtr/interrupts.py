@@ -32,6 +32,20 @@ def interrupts_noticed(*, quietly: bool = False) -> Iterator[Callable[[], bool]]
 
 
 @contextmanager
+def interrupts_insisted_on() -> Iterator[None]:
+    """Raise Ctrl-C at the end, where the code inside made a result or another error of it."""
+    with interrupts_noticed() as interrupted:
+        try:
+            yield
+        except BaseException:
+            if interrupted():
+                raise KeyboardInterrupt from None
+            raise
+    if interrupted():
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def interrupts_ignored() -> Iterator[None]:
     """Ignore Ctrl-C, here and for good in the processes that are started inside."""
     previous = signal.getsignal(signal.SIGINT)

@@ -1,0 +1,80 @@
+"""A cost handed to a solver: what it is asked for directly is counted too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from riemtr.problem import Counts
+
+_ONCE = {"value": "costs", "gradient": "gradients"}
+_EACH = {
+    "hessian": "hessian_products",
+    "hessian_matrix": "hessian_matrices",
+    "rough_hessian_matrix": "hessian_matrices",
+}
+
+
+class WatchedCost:
+    """A cost that counts what a solver asks of it, past the problem's evaluations.
+
+    Everything else is the cost's own.
+
+    Parameters
+    ----------
+    cost : object with ``at(point)``
+    counts : callable
+        Returns the :class:`Counts` to count into.
+    """
+
+    def __init__(self, cost: Any, counts: Callable[[], Counts]):
+        self.watched = cost
+        self._counts = counts
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("watched", "_counts"):  # while it is being copied
+            raise AttributeError(name)
+        found = getattr(self.watched, name)
+        if name in ("cost", "gradient", "hessian") and callable(found):
+            # What a plain cost was made of.
+            column = {"cost": "costs", "gradient": "gradients", "hessian": "hessian_products"}[name]
+            return _counted(found, column, self._counts())
+        return self._easier if name == "easier" else found
+
+    def at(self, point: Any) -> WatchedPoint:
+        """Return what the cost knows at a point, counted."""
+        return WatchedPoint(self.watched.at(point), self._counts())
+
+    def _easier(self) -> Iterator[tuple[WatchedCost, float]]:
+        for cost, tolerance in self.watched.easier():
+            yield WatchedCost(cost, self._counts), tolerance
+
+
+class WatchedPoint:
+    """What a cost knows at one point; value and gradient count once, as in an evaluation."""
+
+    def __init__(self, point: Any, counts: Counts):
+        self.watched = point
+        self._counts = counts
+        self._known: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("watched", "_counts", "_known"):
+            raise AttributeError(name)
+        found = getattr(self.watched, name)
+        if name in _ONCE and name not in self._known:
+            self._known.add(name)
+            _count(self._counts, _ONCE[name])
+        return _counted(found, _EACH[name], self._counts) if name in _EACH else found
+
+
+def _counted(function: Callable[..., Any], column: str, counts: Counts) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        _count(counts, column)
+        return function(*arguments)
+
+    return call
+
+
+def _count(counts: Counts, column: str) -> None:
+    setattr(counts, column, getattr(counts, column) + 1)

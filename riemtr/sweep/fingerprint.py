@@ -1,0 +1,124 @@
+"""What a task does, in a short string: its code, and that of the functions of its module it uses.
+
+Taken from the bytecode and not from the file, which may have been edited since it was imported.
+Comments, layout and docstrings leave it as it is; a function that the task has from another module
+is not part of it, nor is any data.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+_SCALARS = (bool, int, float, complex, str, bytes, type(None))
+
+
+def fingerprint(task: Callable[..., Any]) -> str:
+    """Return the fingerprint of a task's code, after the kind of Python that compiled it.
+
+    Examples
+    --------
+    >>> def task(rng, n):
+    ...     return {"twice": 2 * n}
+    >>> first = fingerprint(task)
+    >>> def task(rng, n):
+    ...     '''Say what it does.'''
+    ...     return {"twice": 2 * n}  # and why
+    >>> fingerprint(task) == first
+    True
+    >>> def task(rng, n):
+    ...     return {"twice": 3 * n}
+    >>> fingerprint(task) == first
+    False
+    """
+    digest = hashlib.sha256()
+    for function in _functions(task):
+        digest.update(repr([function.__qualname__, *_described(function)]).encode())
+    return f"{_compiler()}:{digest.hexdigest()[:32]}"
+
+
+def is_other(code: str | None, known: str | None) -> bool:
+    """Whether two fingerprints show other code; those of two compilers, or none, show nothing.
+
+    Examples
+    --------
+    >>> is_other("cpython-312:aa", "cpython-312:bb"), is_other("cpython-312:aa", "cpython-313:bb")
+    (True, False)
+    """
+    if code is None or known is None or code == known:
+        return False
+    return code.partition(":")[0] == known.partition(":")[0]
+
+
+def _compiler() -> str:
+    """What decides how the same source is compiled."""
+    return f"{sys.implementation.cache_tag}-{sys.flags.optimize}"
+
+
+def _functions(task: Any) -> list[FunctionType]:
+    """The task and whatever of its own module it refers to, each once."""
+    found: list[FunctionType] = []
+    waiting = [task]
+    while waiting:
+        one = waiting.pop()
+        if inspect.isfunction(one) and one not in found:
+            found.append(one)
+            waiting += [other for other in _mentioned(one) if _belongs(other, task)]
+    # By name: the order in which they were met depends on how the code is laid out.
+    return sorted(found, key=lambda function: function.__qualname__)
+
+
+def _mentioned(function: FunctionType) -> Iterator[Any]:
+    for code in _codes(function.__code__):
+        for name in code.co_names:
+            if name in function.__globals__:
+                yield function.__globals__[name]
+    for cell in function.__closure__ or ():  # such as what a decorator was put around
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+
+
+def _belongs(other: Any, task: Any) -> bool:
+    return getattr(other, "__module__", None) == task.__module__
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and those inside it: lambdas, comprehensions, functions."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _described(function: FunctionType) -> list[Any]:
+    defaults = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
+    return [_code(function.__code__), [_constant(value) for value in defaults]]
+
+
+def _code(code: CodeType) -> list[Any]:
+    # Instructions with what they load, not the tables they load it from: a docstring has a place in
+    # one of them.
+    steps = [
+        (step.opname, _constant(step.argval))
+        for step in dis.get_instructions(code)
+        if step.opname != "EXTENDED_ARG"
+    ]
+    return [steps, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
+
+
+def _constant(value: Any) -> Any:
+    """A value in a form whose text is the same in every process."""
+    if isinstance(value, CodeType):
+        return _code(value)
+    if isinstance(value, tuple):
+        return [_constant(part) for part in value]
+    if isinstance(value, frozenset):
+        return sorted(repr(_constant(part)) for part in value)
+    return repr(value) if isinstance(value, _SCALARS) else type(value).__name__

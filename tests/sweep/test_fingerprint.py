@@ -1,0 +1,113 @@
+import functools
+import os
+import subprocess
+import sys
+
+import pytest
+
+from riemtr.sweep.fingerprint import fingerprint, is_other
+
+
+def made(source, name="task"):
+    """Return a function of a module whose source is this."""
+    namespace = {"__name__": "made_up"}
+    exec(compile(source, "made_up.py", "exec"), namespace)
+    return namespace[name]
+
+
+BASE = """
+def helper(n):
+    return n + 1
+
+def unused(n):
+    return n
+
+def task(rng, n, scale=2.0, *, kind="a"):
+    '''Do it.'''
+    words = {"x", "y", "z"}
+    return {"value": scale * helper(n) + sum(i for i in range(n)), "in": kind in words}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2.0", "3.0"),
+        ('kind="a"', 'kind="b"'),
+        ("n + 1", "n + 2"),
+        ("helper(n) +", "helper(n) -"),
+        ("i for i", "-i for i"),
+        ('"value"', '"values"'),
+        ('"z"', '"w"'),
+    ],
+)
+def test_another_code_has_another_fingerprint(old, new):
+    assert is_other(fingerprint(made(BASE.replace(old, new))), fingerprint(made(BASE)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("'''Do it.'''", "'''Do it, please.'''"),
+        ("    '''Do it.'''\n", "    # with a comment instead\n\n"),
+        ("def unused(n):\n    return n", "def unused(n):\n    return 7"),
+    ],
+)
+def test_what_makes_no_difference_makes_none(old, new):
+    assert fingerprint(made(BASE.replace(old, new))) == fingerprint(made(BASE))
+
+
+def test_what_a_decorator_is_put_around_counts():
+    source = """
+import functools
+def twice(function):
+    @functools.wraps(function)
+    def inner(*args, **kwargs):
+        function(*args, **kwargs)
+        return function(*args, **kwargs)
+    return inner
+
+@twice
+def task(rng):
+    return {"x": 1}
+"""
+    other = source.replace('"x": 1', '"x": 2')
+    assert fingerprint(made(source)) != fingerprint(made(other))
+    assert fingerprint(made(source)) == fingerprint(made(source))
+
+
+def test_functions_that_call_each_other_and_objects_as_defaults_are_no_trouble():
+    source = """
+def even(n): return n == 0 or odd(n - 1)
+def odd(n): return n != 0 and even(n - 1)
+def task(rng, n=object()): return {"even": even(n)}
+"""
+    assert fingerprint(made(source)) == fingerprint(made(source))
+
+
+def test_nothing_is_known_of_what_is_no_function_but_it_is_no_error():
+    for task in (len, functools.partial(int, "1"), dict):
+        assert fingerprint(task) == fingerprint(task)
+
+
+def test_it_is_the_same_in_every_process(tmp_path):
+    (tmp_path / "made_up.py").write_text(BASE)
+    script = "import made_up, riemtr.sweep.fingerprint as f; print(f.fingerprint(made_up.task))"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
+
+
+def test_nothing_is_concluded_from_another_python_or_from_none():
+    assert not is_other("cpython-311-0:a", "cpython-312-0:b")
+    assert not is_other(None, "cpython-312-0:b")
+    assert not is_other("cpython-312-0:b", None)
