@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,8 +46,10 @@ def durable_file(path: Path) -> Iterator[IO[bytes]]:
 
 def remove_partial_files(path: Path) -> None:
     """Remove what was left of a file by those who were killed while they wrote it."""
+    ours = re.compile(_partial_name(re.escape(path.name), r"\d+-\d+"))
     for partial in path.parent.glob(_partial_name(glob.escape(path.name), "[0-9]*")):
-        partial.unlink(missing_ok=True)
+        if ours.fullmatch(partial.name):
+            partial.unlink(missing_ok=True)
 
 
 def _partial_name(name: str, writer: str) -> str:

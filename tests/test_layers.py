@@ -25,7 +25,15 @@ LAYERS = {
     "cli": 7,
 }
 # They serve every layer, and know none.
-SHARED = {"blas_threads", "environment", "errors", "files", "imports", "interrupts"}
+SHARED = {
+    "blas_threads",
+    "environment",
+    "errors",
+    "file_lock",
+    "files",
+    "imports",
+    "interrupts",
+}
 # Ground truth must never leak into a stopping rule.
 FORBIDDEN = {"solvers": {"problems", "data"}}
 EXTRAS = {

@@ -128,7 +128,9 @@ def recover(
     `X.npy`, `report.json` and figures; the average sample, where it was subtracted, as `mean.npy`.
     A run that was stopped or killed continues where it was with the same command.
 
-    Exit code: 0 if all rows are to be trusted, 1 if not, 2 if what was asked for cannot be done.
+    Exit code: 0 if nothing speaks against any row, 1 if something does, 2 if what was asked for
+    cannot be done. Exactly sparse rows are right; without any, as on images, trusted ones are
+    certified and sparser than noise can be made, no more.
 
     Examples:
 

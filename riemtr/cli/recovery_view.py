@@ -114,6 +114,8 @@ def summary_panel(found: Recovery, data: np.ndarray, residual: float, title: str
         ("trust", explain_trust(found)),
         ("effort", explain_effort(found)),
     ]
+    if found.off_centre:
+        rows.insert(-1, ("hint", explain_offset(found)))
     colour = "green" if found.trusted else "yellow"
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
@@ -174,10 +176,10 @@ def explain_trust(found: Recovery) -> str:
     doubtful = [str(number) for number, atom in enumerate(found.atoms) if atom.doubts]
     if doubtful:
         which = f"row {doubtful[0]}" if len(doubtful) == 1 else f"rows {', '.join(doubtful)}"
+        which = "any row" if len(doubtful) == len(found.atoms) else which
         return (
             f"do not rely on {which} of X, nor on digits of A, which a wrong row disturbs; the "
-            f"remarks say why. More samples help most; else try another --seed or --mu, or fewer "
-            f"atoms with --rank"
+            f"remarks say why. More samples help most; else try another --seed, --mu or --rank"
         )
     if not any(atom.exact for atom in found.atoms):
         return (
@@ -185,6 +187,14 @@ def explain_trust(found: Recovery) -> str:
             "another --seed speaks for them"
         )
     return "nothing speaks against any row"
+
+
+def explain_offset(found: Recovery) -> str:
+    """Say what an offset does, and how to take it away."""
+    return (
+        f"the average sample makes up {found.mean_share:.0%} of the data's sum of squares, and an "
+        f"offset hides sparsity: try --center"
+    )
 
 
 def explain_effort(found: Recovery) -> str:

@@ -36,6 +36,7 @@ RECOVER = {
     r"pass rank='auto'": "add --rank auto",
     r"rank='auto'": "--rank auto",
     r"transpose Y if its samples are rows": "add --transpose if its samples are rows",
+    r"pass a rank well below": "add a --rank well below",
     r"patch_size": "--patch-size",
     r"variable must": "--variable must",
     r"variable, of": "--variable, of",

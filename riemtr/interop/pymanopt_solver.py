@@ -31,6 +31,17 @@ from riemtr.solvers.observers import showing
 
 _POPULATIONS = (NelderMead, ParticleSwarm)
 
+# Of a run, of what it says, or said by another attribute, as the rule behind a function is.
+_NO_SETTINGS = {
+    "_verbosity",
+    "_log_verbosity",
+    "_log",
+    "line_searcher",
+    "_oldalpha",
+    "_oldf0",
+    "_beta_update",
+}
+
 # What pymanopt's Optimizer._check_stopping_criterion says, and what that means here.
 _STATUS = {
     "max time": Status.MAX_SECONDS,
@@ -85,11 +96,9 @@ class PymanoptSolver:
         default_tolerances(1.0, None, self.curvature_tolerance)
 
     def __repr__(self) -> str:
-        limits = ", ".join(
-            f"{name}={getattr(self.optimizer, '_' + name)!r}"
-            for name in ("min_gradient_norm", "max_iterations", "max_time")
-        )
-        return f"PymanoptSolver({type(self.optimizer).__name__}({limits}))"
+        tolerance = self.curvature_tolerance
+        more = "" if tolerance is None else f", curvature_tolerance={tolerance!r}"
+        return f"PymanoptSolver({_shown(self.optimizer)}{more})"
 
     def solve(
         self,
@@ -230,6 +239,19 @@ def _run(
     text = str(found.stopping_criterion).removeprefix("Terminated - ").rstrip(".")
     status = next((s for said, s in _STATUS.items() if said in text), Status.STOPPED)
     return Reason(status, text), found
+
+
+def _shown(part: Any) -> str:
+    """Return an optimizer or a line search with all its settings, which pymanopt does not show."""
+    settings = {name: value for name, value in vars(part).items() if name not in _NO_SETTINGS}
+    shown = ", ".join(f"{name.lstrip('_')}={_text(value)}" for name, value in settings.items())
+    return f"{type(part).__name__}({shown})"
+
+
+def _text(value: Any) -> str:
+    if type(value).__repr__ is object.__repr__ and hasattr(value, "__dict__"):
+        return _shown(value)
+    return getattr(value, "__qualname__", repr(value))  # that of a function has its address
 
 
 def _drawing_first(manifold: Any, start: Any) -> Any:

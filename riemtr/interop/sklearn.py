@@ -261,7 +261,7 @@ def _warn_of_doubts(recovery: Recovery) -> None:
         reasons.append(f"and {len(doubtful) - _NAMED} more in atoms_")
     warnings.warn(
         f"{len(doubtful)} of {len(recovery.atoms)} atoms are not to be trusted "
-        f"({'. '.join(reasons)}). More samples, another random_state or fewer n_components "
+        f"({'. '.join(reasons)}). More samples, another random_state or other n_components "
         f"may help",
         ConvergenceWarning,
         stacklevel=3,

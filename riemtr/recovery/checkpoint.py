@@ -13,8 +13,10 @@ import json
 import os
 import threading
 import time
+import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,14 @@ import numpy as np
 
 from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.errors import OtherRunError
+from riemtr.file_lock import only_writer
 from riemtr.files import durable_file, remove_partial_files
 
 Record = dict[str, Any]
 """Arrays, numbers, strings and booleans by name."""
 
 _FORMAT = "riemtr recovery checkpoint 1"
+_SHOWN = 3  # attributes of a solver that are named where they differ
 _SECONDS_BETWEEN_WRITES = 0.5  # what a killed run can lose
 
 
@@ -64,6 +68,7 @@ class FileJournal(Journal):
     ----------
     path : path
         Where; read if it exists, never overwritten unless it is the checkpoint of the same run.
+        It is locked until the journal is closed: two runs that write to it are an error.
     settings : mapping
         What the run's outcome depends on. A file with other settings is an error that lists the
         differences.
@@ -75,28 +80,46 @@ class FileJournal(Journal):
         self.settings = json.loads(json.dumps(dict(settings)))
         self._written = 0.0
         self._unsaved = False
-        if self.path.exists():
-            stored, self._records = _read(self.path)
-            _compare(self.path, stored, self.settings)
-        elif not self.path.parent.is_dir():
+        self._warned = False
+        if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"checkpoint must be in a folder that exists; {str(self.path.parent)!r} does not: "
                 f"create it first"
             )
-        else:
-            self._write()  # an unwritable path is found out now, not after an hour
+        with ExitStack() as held:
+            held.enter_context(only_writer(self.path, "checkpoint"))
+            if self.path.exists():
+                stored, self._records = _read(self.path)
+                _compare(self.path, stored, self.settings)
+            else:
+                self._write()  # an unwritable path is found out now, not after an hour
+            self._held = held.pop_all()
 
     def close(self) -> None:
         """Write what is not written yet, and tidy up after runs that were killed while writing."""
-        with self._lock:
+        with self._lock, self._held:
             if self._unsaved:
-                self._write()
+                self._try_to_write()
             remove_partial_files(self.path)
 
     def _changed(self) -> None:
         self._unsaved = True
         if time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES:
+            self._try_to_write()
+
+    def _try_to_write(self) -> None:
+        """Write, or say that it failed: what was found is worth more than its copy on the disk."""
+        try:
             self._write()
+        except OSError as error:
+            self._written = time.monotonic()
+            if not self._warned:
+                warnings.warn(
+                    f"checkpoint {str(self.path)!r} could not be written ({error}); the recovery "
+                    f"goes on, but if it is stopped, what it found since then is lost",
+                    stacklevel=2,
+                )
+            self._warned = True
 
     def _write(self) -> None:
         scalars: dict[str, Any] = {"format": _FORMAT, "settings": self.settings, "records": {}}
@@ -165,15 +188,32 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Record]]:
 
 
 def _compare(path: Path, stored: dict[str, Any], settings: dict[str, Any]) -> None:
-    different = [
-        "Y: other data"  # two fingerprints would tell nobody anything
-        if name == "Y"
-        else f"{name}: {stored.get(name)!r} there, {settings.get(name)!r} here"
-        for name in sorted(stored.keys() | settings.keys())
-        if stored.get(name) != settings.get(name)
-    ]
+    different = list(_differences(stored, settings))
     if different:
         raise OtherRunError(
             f"checkpoint {str(path)!r} belongs to a different run ({'; '.join(different)}); pass "
             f"the same data and settings to continue it, or another path to start anew"
         )
+
+
+def _differences(stored: dict[str, Any], settings: dict[str, Any]) -> Iterator[str]:
+    for name in sorted(stored.keys() | settings.keys()):
+        there, here = stored.get(name), settings.get(name)
+        if there == here:
+            continue
+        if name == "Y":
+            yield "Y: other data"  # two fingerprints would tell nobody anything
+        elif isinstance(there, dict) and isinstance(here, dict):
+            changed = [key for key in {**there, **here} if there.get(key) != here.get(key)]
+            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+            yield (
+                "; ".join(
+                    f"{name}{key and '.'}{key}: {there.get(key)} there, {here.get(key)} here"
+                    for key in changed[:_SHOWN]
+                )
+                + more
+            )
+        else:
+            # That of a solver is its type.
+            kinds = [value.get("") if isinstance(value, dict) else value for value in (there, here)]
+            yield f"{name}: {kinds[0]!r} there, {kinds[1]!r} here"

@@ -51,8 +51,8 @@ def read_data(
     source : str
         A file: ``.npy``, ``.npz`` (scipy's sparse ones included), ``.mat``, numbers as text
         (``.csv``, ``.tsv``, ``.txt``), else an image; or the name of a bundled image. A first
-        line of text that is not numbers is a heading; a column without a name there, as pandas
-        writes its index, is dropped.
+        line without a number is a heading (or with an empty place and the numbers 0, 1, 2 ..., as
+        pandas writes it); a first column without a name there, its index, is dropped.
     variable : str, optional
         Which array to take from an ``.npz`` or ``.mat`` file; without it, the only one or Y.
     transpose : bool
@@ -158,7 +158,10 @@ def _read_text(path: Path, variable: str | None) -> Any:
         raise ValueError(f"{path} must hold numbers; it is empty")
     separator = next((mark for mark in "\t;," if mark in lines[0]), None)
     heading = [field.strip().strip("\"'") for field in lines[0].split(separator)]
-    has_heading = not all(_is_number(field) for field in heading)
+    # One number makes a line of numbers: what else is in it is a gap, to be named and not skipped.
+    # But pandas numbers columns without names, and leaves the place above its index empty.
+    numbered = heading == ["", *map(str, range(len(heading) - 1))]
+    has_heading = numbered or not any(_is_number(field) for field in heading)
     index = has_heading and heading[0] == ""
     if len(lines) == has_heading:
         raise ValueError(f"{path} must hold numbers; it has only a heading")

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from riemtr.data.blocks import column_blocks, column_lengths, gram
+from riemtr.recovery.lone_samples import count_lone
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
@@ -123,10 +124,23 @@ class Deflation(Coordinates):
         """The Euclidean length of each sample."""
         return column_lengths(self.data)
 
+    def mean(self) -> np.ndarray:
+        """Return the average sample, in the original coordinates."""
+        return self.rotation @ self.data.mean(axis=1, dtype=np.float64)
+
+    def count_samples(self) -> int:
+        """Count the samples that are not zero."""
+        return int(np.count_nonzero(self.lengths))
+
     def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, vanishing, most)
         return Zeros(turned.count, self.rotation @ turned.gram @ self.rotation.T)
+
+    def lone(self, direction: np.ndarray, vanishing: float, most: int, factor: np.ndarray) -> int:
+        """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
+        turned, there = self.rotation.T @ direction, factor @ self.rotation
+        return count_lone(self.data, self.lengths, turned, vanishing, most, there)
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data; in the original coordinates, without dual."""

@@ -14,6 +14,7 @@ import numpy as np
 from riemtr.data.blocks import column_lengths
 from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.recovery.deflation import Coordinates
+from riemtr.recovery.lone_samples import count_lone
 from riemtr.recovery.partitioned_rounding import round_partitioned, sample_step
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounding
@@ -46,10 +47,23 @@ class PartitionedDeflation(Coordinates):
         """Return Y Y', in the original coordinates."""
         return self.data.gram
 
+    def mean(self) -> np.ndarray:
+        """Return the average sample."""
+        return self.data.total(_sum)[0] / self.data.shape[1]
+
+    def count_samples(self) -> int:
+        """Count the samples that are not zero."""
+        return int(self.data.total(_samples)[0])
+
     def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         share = most / self.data.shape[1]
         return Zeros(*self.data.total(_zeros, direction, vanishing, share))
+
+    def lone(self, direction: np.ndarray, vanishing: float, most: int, factor: np.ndarray) -> int:
+        """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
+        share = most / self.data.shape[1]
+        return int(self.data.total(_lone, direction, vanishing, share, factor)[0])
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data."""
@@ -68,12 +82,32 @@ class PartitionedDeflation(Coordinates):
         return self.data.take(np.arange(0, p, sample_step(n, p)))
 
 
+def _sum(block: np.ndarray, first: int) -> tuple[np.ndarray]:
+    return (block.sum(axis=1, dtype=np.float64),)
+
+
+def _samples(block: np.ndarray, first: int) -> tuple[int]:
+    return (int(np.count_nonzero(column_lengths(block))),)
+
+
 def _zeros(
     block: np.ndarray, first: int, direction: np.ndarray, vanishing: float, share: float
 ) -> tuple[int, np.ndarray]:
     most = int(np.ceil(share * block.shape[1]))
     found = zeros_of(block, column_lengths(block), direction, vanishing, most)
     return found.count, found.gram
+
+
+def _lone(
+    block: np.ndarray,
+    first: int,
+    direction: np.ndarray,
+    vanishing: float,
+    share: float,
+    factor: np.ndarray,
+) -> tuple[int]:
+    most = int(np.ceil(share * block.shape[1]))
+    return (count_lone(block, column_lengths(block), direction, vanishing, most, factor),)
 
 
 def _coefficients(

@@ -20,11 +20,11 @@ from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.helper_threads import Helpers, Task
-from riemtr.recovery.judging import doubts, replace_dependent, sort_rows
+from riemtr.recovery.judging import Sorting, doubts, replace_dependent, sort_rows
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
-from riemtr.recovery.reconstruction import normal_form
+from riemtr.recovery.reconstruction import mean_share, normal_form
 from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
@@ -98,13 +98,19 @@ class Run:
         self.solver = default_solver(size, mu) if solver is None else solver
 
     def recover(self, rounding: bool) -> list[Atom]:
-        """Return r rows: a first pass, then the bad ones again until none is or attempts end."""
+        """Return r rows: a first pass, then the bad ones again until none is or attempts end.
+
+        Where most rows are not exact, as of data that follow the model in part only, they end with
+        the first attempt that makes no further row exact.
+        """
         rows = self._fill([], 0, rounding)
+        exact = 0
         for attempt in range(1, _ATTEMPTS + 1):
             if rounding:
                 rows = self._polish(rows, attempt)
-            good = sort_rows(rows).good
-            if len(good) == len(rows):
+            good, before = self._sort(rows).good, exact
+            exact = sum(row.exact for row in rows)
+            if len(good) == len(rows) or (before == exact and 0 < 2 * exact < len(rows)):
                 break
             rows = self._fill([rows[i] for i in good], attempt, rounding)
         return rows
@@ -158,12 +164,23 @@ class Run:
 
     def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Atom:
         direction = solve.direction if rounding is None else rounding.direction
-        return Atom(solve, rounding, direction, *self.inspector.inspect(direction), attempt)
+        seen = self.inspector.inspect(direction)
+        flatness = self.inspector.flatness(solve, rounding)
+        return Atom(
+            solve,
+            rounding,
+            direction,
+            zeros=seen.zeros,
+            exact=seen.exact,
+            attempt=attempt,
+            forced=seen.forced,
+            flatness=flatness,
+        )
 
     def _polish(self, rows: list[Atom], attempt: int) -> list[Atom]:
-        """Round again the rows that are not exact where most are."""
-        sorting = sort_rows(rows)
-        chosen = [i for i in sorting.bad if sorting.model_holds and not rows[i].exact]
+        """Round again the rows that are not exact where others are."""
+        sorting = self._sort(rows)
+        chosen = [i for i in sorting.bad if sorting.some_exact and not rows[i].exact]
 
         def polished(index: int) -> Atom:
             row = rows[index]
@@ -171,7 +188,7 @@ class Run:
             rounding = round_again(
                 row.rounding,
                 lambda number, r: self._round(f"polish/{attempt}/{index}/{number}", r),
-                lambda q: self.inspector.inspect(q)[1],
+                lambda q: self.inspector.inspect(q).exact,
             )
             return self._row(row.result, rounding, row.attempt)
 
@@ -180,6 +197,9 @@ class Run:
         for index, row in zip(chosen, better, strict=True):
             rows[index] = row
         return rows
+
+    def _sort(self, rows: list[Atom]) -> Sorting:
+        return sort_rows(rows, self.inspector.samples)
 
     def _finish(self, tasks: Sequence[Task[T]], stage: str, attempt: int) -> list[T]:
         return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
@@ -190,14 +210,20 @@ class Run:
 
     def report(self, rows: list[Atom]) -> Recovery:
         """Reconstruct dictionary and coefficients, and judge every row."""
-        sorting = sort_rows(rows)
+        sorting = self._sort(rows)
         directions = np.column_stack(replace_dependent(rows, sorting))
         gram = self.inspector.gram
         form = normal_form(directions, self.white.matrix, self.white.inverse, gram)
-        atoms = [replace(row, doubts=doubts(row, rows, i, sorting)) for i, row in enumerate(rows)]
+        lost = self.white.residual
+        atoms = [
+            replace(row, doubts=doubts(row, rows, i, sorting, lost)) for i, row in enumerate(rows)
+        ]
         for i in sorting.dependent:  # their directions were replaced
-            atoms[i] = replace(atoms[i], zeros=self.inspector.inspect(directions[:, i])[0])
+            atoms[i] = replace(atoms[i], zeros=self.inspector.inspect(directions[:, i]).zeros)
         atoms = [atoms[i] for i in form.order]
+        share = mean_share(
+            self.deflation.mean(), self.white.inverse, gram, self.white.data.shape[1]
+        )
         vanishing = np.array([self.inspector.vanishing(q) for q in form.directions.T])
         X = self.deflation.coefficients(form, vanishing)
         if isinstance(X, np.ndarray):  # as counted before, but for what rounding decides
@@ -213,4 +239,5 @@ class Run:
             condition_number=self.white.condition_number,
             mu=self.mu,
             seed=self.seed,
+            mean_share=share,
         )

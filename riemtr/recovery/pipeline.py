@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import os
-import re
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.report import Atom, Recovery, Watcher, in_units_of, watcher
 from riemtr.recovery.rows import RowSolver
+from riemtr.recovery.solver_state import solver_state
 from riemtr.recovery.threads import blas_threads_for
 from riemtr.recovery.units import check_range, in_safe_units
 
@@ -89,6 +90,9 @@ def recover_dictionary(
     checkpoint : path, optional
         A file to continue from, if it exists, and to record progress in. A run that was killed at
         any moment continues with the same call and ends where it would have ended, bit for bit.
+        Other data or settings are refused, the solver's included: all its attributes count. So is
+        a file that another process is writing to. Where it cannot be written any more, there is a
+        warning, and the recovery goes on.
 
     Returns
     -------
@@ -109,7 +113,7 @@ def recover_dictionary(
     seed = _seed(rng, checkpoint)
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
-    with blas_threads_for(_entries_here(data)):
+    with closing(journal), blas_threads_for(_entries_here(data)):
         white, unit = _prepare(data, precondition, rank)
         watch, helpers = watcher(progress), Helpers(jobs if _is_worth_helpers(data) else 1)
         owned, scaled = white.data is not data, _scaled(mu, unit)
@@ -124,7 +128,6 @@ def recover_dictionary(
             ) from None
         finally:
             helpers.close()
-            journal.close()
         found = run.report(rows)
     atoms = tuple(in_units_of(atom, unit) for atom in found.atoms)
     return replace(found, atoms=atoms, mu=float(mu), seconds=time.perf_counter() - begin)
@@ -176,19 +179,26 @@ def _prepare(
     data: Matrix, precondition: bool, rank: int | str | None
 ) -> tuple[Preconditioned, float]:
     """Return the data to recover from, and their unit where they are not whitened."""
-    if precondition:
-        return whiten(data, rank=rank), 1.0
     n, p = data.shape
+    if precondition:
+        white = whiten(data, rank=rank)
+        if white.rank >= p:
+            raise ValueError(
+                f"Y must have more samples (columns) than the rank kept, or the samples themselves "
+                f"would do as atoms; got {n} features and {p} samples, and rank {white.rank}; "
+                f"transpose Y if its samples are rows, or pass a rank well below their number"
+            )
+        return white, 1.0
     if rank is not None:
         raise ValueError(
             f"rank must be None where precondition is False, since it is the preconditioning that "
             f"reduces it; got {rank!r}"
         )
-    if p < n:
+    if p <= n:
         raise ValueError(
-            f"Y must have at least as many samples (columns) as features (rows); got {n} features "
-            f"and {p} samples; transpose Y if its samples are rows, or precondition with "
-            f"rank='auto'"
+            f"Y must have more samples (columns) than features (rows), or the samples themselves "
+            f"would do as atoms; got {n} features and {p} samples; transpose Y if its samples are "
+            f"rows, or precondition with a rank well below their number"
         )
     check_range(data)
     data, unit = in_safe_units(data)
@@ -255,7 +265,7 @@ def _settings(
     return {
         "Y": fingerprint(data),
         "mu": float(mu),
-        "solver": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(solver)),  # addresses differ every time
+        "solver": solver_state(solver),
         "precondition": bool(precondition),
         "rounding": bool(rounding),
         "rank": rank if rank is None or isinstance(rank, str) else int(rank),

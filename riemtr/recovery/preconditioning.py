@@ -66,6 +66,14 @@ class Preconditioned:
     condition_number: float
     scale: float
 
+    @property
+    def residual(self) -> float:
+        """What dropping directions leaves: the norm of Y - inverse @ data over that of Y."""
+        if self.singular_values.size == 0:
+            return 0.0
+        shares = (self.singular_values / self.singular_values[0]).astype(np.float64) ** 2
+        return math.sqrt(float(shares[self.rank :].sum() / shares.sum()))
+
 
 def precondition(
     Y: Any, *, rank: int | str | None = None, theta: float | None = None
@@ -110,8 +118,8 @@ def precondition(
     if wanted is None and p < n:
         raise ValueError(
             f"Y must have at least as many samples (columns) as features (rows); got {n} features "
-            f"and {p} samples; transpose Y if its samples are rows, or pass rank='auto' to work "
-            f"in the row space of Y"
+            f"and {p} samples; transpose Y if its samples are rows, or pass a rank well below the "
+            f"number of samples"
         )
     check_range(data)
     scale = math.sqrt(p if theta is None else p * theta)

@@ -53,6 +53,29 @@ def normal_form(
     )
 
 
+def mean_share(mean: np.ndarray, inverse: np.ndarray, gram: np.ndarray, samples: int) -> float:
+    """Return the share of the average sample in the sum of squares of Y = W^+ (W Y).
+
+    Parameters
+    ----------
+    mean : ndarray, shape (r,)
+        The average of the whitened samples.
+    inverse, gram
+        As for :func:`normal_form`.
+    samples : int
+
+    Examples
+    --------
+    >>> Y = np.array([[3.0, 5.0], [1.0, -1.0]])
+    >>> round(mean_share(Y.mean(axis=1), np.eye(2), Y @ Y.T, 2), 3)  # 32 of 36
+    0.889
+    """
+    back = inverse.astype(np.float64)
+    back = np.ldexp(back, -np.frexp(np.abs(back).max())[1])  # or squares over- or underflow
+    offset = back @ mean
+    return float(samples * (offset @ offset) / np.einsum("ij,jk,ik->", back, gram, back))
+
+
 def column_signs(matrix: np.ndarray) -> np.ndarray:
     """Return signs, 1 or -1, that make the entry of largest magnitude of each column positive.
 

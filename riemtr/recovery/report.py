@@ -14,6 +14,7 @@ from riemtr.data.dask_arrays import is_dask_array
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
 
+_OFF_CENTRE = 0.2  # share of the mean from which rows that are not exact may be its fault
 _SHOWN = 12  # rows of the table in a terminal or notebook; atoms has them all
 
 
@@ -34,12 +35,18 @@ class Atom:
     zeros : int
         Entries of the row that vanish to rounding where the sample does not: zeros of X.
     exact : bool
-        Whether that is far more than any vertex of the linear program has: the row is sparse by
-        itself, not by force.
+        Whether they are far more than any vertex of the linear program has, and hold the row where
+        it is many times over: it is sparse by itself, not by force.
     attempt : int
         0 if found in the first pass, above if it was solved for again.
     doubts : tuple of str
         Reasons not to trust the row; none until it is compared with the others.
+    forced : int
+        How many of the r - 1 other directions are held by one zero alone, or by none: r - 1 at any
+        vertex of the linear program, k - 1 in a mixture of k sparse rows, 0 in a sparse row.
+    flatness : float
+        The mean magnitude of the row's entries over their root mean square, relative to that of
+        Gaussian noise: 1 for noise, sqrt(theta) for rows of the paper's model.
     """
 
     result: Solve
@@ -49,6 +56,8 @@ class Atom:
     exact: bool
     attempt: int
     doubts: tuple[str, ...] = ()
+    forced: int = 0
+    flatness: float = 0.0
 
     @property
     def certified(self) -> bool:
@@ -57,7 +66,12 @@ class Atom:
 
     @property
     def trusted(self) -> bool:
-        """Whether nothing speaks against the row."""
+        """Whether nothing speaks against the row.
+
+        An exactly sparse row is right. One that is not is trusted only where no row is exactly
+        sparse, there are samples enough, and it is sparser than noise of that shape can be made (or
+        the only one that is not): it is then the best near its direction, and no more is known.
+        """
         return not self.doubts
 
     @property
@@ -91,9 +105,11 @@ class Recovery:
     ordered by the length of their row of X, longest first.
 
     Trust is about rows of X. A column of A is right where all rows are: one wrong row of X
-    disturbs every column of A but its own. And a certificate proves that a row is the sparsest
-    near its direction (in the l1 norm), not that the data follow the model: where no row is
-    exactly sparse, as on images, there may be other dictionaries as good.
+    disturbs every column of A but its own. A certificate proves that a row is the sparsest near
+    its direction (in the l1 norm), not that the data follow the model. That they do shows in rows
+    that are exactly sparse: those are right, and where there is one, a row that is not is doubtful.
+    Where no row is exactly sparse, as on images, a trusted row is sparser than any of noise of the
+    same shape; there may be other dictionaries as good.
 
     Attributes
     ----------
@@ -116,6 +132,8 @@ class Recovery:
         Passed as ``rng`` it gives this recovery again.
     seconds : float
         Wall time.
+    mean_share : float
+        The share of the samples' common mean in the sum of squares of Y.
     """
 
     dictionary: np.ndarray
@@ -127,6 +145,7 @@ class Recovery:
     mu: float
     seed: int
     seconds: float = field(default=0.0)
+    mean_share: float = 0.0
 
     @property
     def certified(self) -> bool:
@@ -137,6 +156,15 @@ class Recovery:
     def trusted(self) -> bool:
         """Whether nothing speaks against any row."""
         return all(atom.trusted for atom in self.atoms)
+
+    @property
+    def off_centre(self) -> bool:
+        """Whether to try again without the samples' common mean.
+
+        The model has none: an offset makes the sparsest rows mixtures. It is so if the mean has a
+        good share in the data and not all rows are exactly sparse.
+        """
+        return self.mean_share >= _OFF_CENTRE and not all(atom.exact for atom in self.atoms)
 
     @property
     def objective(self) -> float:
@@ -159,8 +187,17 @@ class Recovery:
         atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
         doubtful = [i for i, atom in enumerate(atoms) if atom.doubts]
         trust = "all" if not doubtful else f"all but {', '.join(map(str, doubtful))}"
+        trust = "none" if len(doubtful) == rank else trust
         if not any(atom.exact for atom in atoms):
-            trust += ", as far as one row can tell: none is exactly sparse; try another seed"
+            trust += (
+                ""
+                if len(doubtful) == rank
+                else ", as far as one row can tell: none is exactly sparse; try another seed"
+            )
+        hint = (
+            f"the samples' mean is {self.mean_share:.0%} of the sum of squares, and an offset "
+            f"hides sparsity: try Y - Y.mean(axis=1, keepdims=True)"
+        )
         return [
             ("dictionary", f"{n} x {rank}, from {p} samples"),
             ("rows certified", f"{sum(atom.certified for atom in atoms)} of {rank}"),
@@ -168,6 +205,7 @@ class Recovery:
             ("rows to trust", trust),
             ("solved again", f"{sum(atom.attempt > 0 for atom in atoms)}"),
             ("time", f"{self.seconds:.3g} s"),
+            *([("hint", hint)] if self.off_centre else []),
         ]
 
     def _table(self) -> list[tuple[str, str, str, str, str]]:

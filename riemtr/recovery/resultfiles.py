@@ -73,6 +73,7 @@ def report(found: Recovery, about: Mapping[str, Any]) -> dict[str, Any]:
         "seed": found.seed,
         "seconds": found.seconds,
         "condition_number": found.condition_number,
+        "mean_share": found.mean_share,
         "objective": found.objective,
         "trusted": found.trusted,
         "certified": found.certified,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
@@ -18,9 +19,12 @@ from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.zeros import threshold
 from riemtr.solvers import PracticalTRM, Status
 
-_VERTEX = 4  # zeros per unknown: a vertex of the linear program must have nearly one
+_VERTEX = 2  # zeros per direction other than the row's: any vertex of the linear program has one
+_CHANCE = 4.0  # times as many entries as vanish by chance on average
 _SPANNING = 0.1  # least share of the typical eigenvalue, of the Gram matrix of a row's zeros
+_SPANNED = 1e-6  # the share of that below which a direction is not spanned at all
 _SAMPLE = 64  # zeros per unknown that suffice for that
+_GAUSSIAN = math.sqrt(2.0 / math.pi)  # mean magnitude of a standard Gaussian
 # Rounding needs the basin, no digits: gradient norm over the data's scale, and negative curvature
 # over what curvatures grow with as mu falls, the scale squared over mu.
 _TOLERANCE = 1e-2
@@ -92,9 +96,8 @@ def solve_deflated(
     result = solver.solve(Problem(sphere, dictionary_cost(data, mu)), start, rng=rng)
     if getattr(result, "status", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt  # what was interrupted must not be taken for an outcome
-    point = np.asarray(result.point, dtype=np.float64)
     return {
-        "point": point / np.linalg.norm(point),
+        "point": _unit_point(result.point, dimension, solver),
         "cost": float(result.cost),
         "gradient_norm": float(getattr(result, "gradient_norm", np.nan)),
         "iterations": int(getattr(result, "iterations", 0)),
@@ -102,6 +105,23 @@ def solve_deflated(
         "converged": bool(result.converged),
         "status": str(getattr(result, "reason", getattr(result, "status", ""))),
     }
+
+
+def _unit_point(point: Any, dimension: int, solver: RowSolver) -> np.ndarray:
+    """Return a solver's point as a unit vector, or say what is wrong with it."""
+    try:
+        vector = np.asarray(point, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
+    size = float(np.linalg.norm(vector))
+    if vector.shape != (dimension,) or not (np.isfinite(size) and size > 0.0):
+        got = f"shape {vector.shape}" if vector.shape != (dimension,) else f"norm {size}"
+        raise ValueError(
+            f"solver must return a result whose point is a unit vector of shape ({dimension},), "
+            f"finite and not zero; {solver!r} returned one of {got}: correct its solve method, or "
+            f"leave solver out for the default"
+        )
+    return vector / size
 
 
 def lifted(record: Record, deflation: DeflatedData) -> Solve:
@@ -121,13 +141,34 @@ def as_rounding(record: Record) -> Rounding:
     return Rounding(**{field.name: record[field.name] for field in fields(Rounding)})
 
 
+@dataclass(frozen=True)
+class Sparsity:
+    """What the zeros of a row say.
+
+    Attributes
+    ----------
+    zeros : int
+        How many entries vanish to rounding where the sample does not.
+    forced : int
+        How many of the n - 1 other directions are held by one sample alone, or by none: all of
+        them at a vertex of the linear program, none in a row that is sparse by itself.
+    exact : bool
+        Whether it is: no direction is forced, and zeros are far more than a vertex has.
+    """
+
+    zeros: int
+    forced: int
+    exact: bool
+
+
 class Inspector:
     """Tells rows that are sparse by themselves from those that merely solve a linear program.
 
     Every vertex of the program vanishes on some n - 1 independent samples; a mixture of two
     sparse rows on thousands, where both do, which leave one direction open, and on one sample
-    more. A row is exact if its zeros span all the other directions about equally, measured by the
-    eigenvalues of their Gram matrix relative to that of all samples.
+    more. A row is exact if its zeros span all the other directions, each by several samples
+    (:mod:`riemtr.recovery.lone_samples`) and with the energy that as many samples have elsewhere,
+    measured by the eigenvalues of their Gram matrix relative to that of all samples.
 
     Parameters
     ----------
@@ -135,6 +176,13 @@ class Inspector:
         The whitened data, in whatever coordinates.
     matrix, inverse : ndarray, shapes (r, n) and (n, r)
         The whitening map W and its inverse, which multiply the rounding errors of the data.
+
+    Attributes
+    ----------
+    gram : ndarray, shape (n, n)
+        Y Y'.
+    samples : int
+        How many there are that are not zero.
     """
 
     def __init__(self, deflation: DeflatedData, matrix: np.ndarray, inverse: np.ndarray):
@@ -149,19 +197,42 @@ class Inspector:
                 f"combinations of others; precondition it with rank='auto'"
             )
         self._whiten = (vectors / np.sqrt(values)).T
+        self.samples = deflation.count_samples()
 
-    def inspect(self, direction: np.ndarray) -> tuple[int, bool]:
+    def inspect(self, direction: np.ndarray) -> Sparsity:
         """Count the zeros of the row q'Y, and tell whether they make it exactly sparse."""
         n, vanishing = len(direction), self.vanishing(direction)
-        zeros = self.deflation.zeros(direction, vanishing, most=_SAMPLE * n)
+        most = _SAMPLE * n
+        zeros = self.deflation.zeros(direction, vanishing, most)
         by_chance = vanishing * np.sqrt(n) * self.deflation.data.shape[1]
-        if zeros.count < _VERTEX * max(n, by_chance):
-            return zeros.count, False
-        shares = np.linalg.eigvalsh(self._whiten @ zeros.gram @ self._whiten.T)
-        return zeros.count, n == 1 or bool(shares[1] >= _SPANNING * np.median(shares[1:]))
+        least = _VERTEX * (n - 1) + 1 + _CHANCE * by_chance
+        if n == 1:
+            return Sparsity(zeros.count, 0, zeros.count >= least)
+        if zeros.count < least:
+            return Sparsity(zeros.count, n - 1, False)
+        shares, vectors = np.linalg.eigh(self._whiten @ zeros.gram @ self._whiten.T)
+        # All samples have the share 1 in every direction, so the typical one is their mean.
+        typical = float(shares[1:].mean())
+        spanned = shares > _SPANNED * typical
+        spanned[0] = False  # that of q itself
+        factor = (vectors[:, spanned] / np.sqrt(shares[spanned])).T @ self._whiten
+        lone = self.deflation.lone(direction, vanishing, most, factor)
+        weak = int(np.count_nonzero(shares[1:] < _SPANNING * typical))
+        forced = min(max(weak, n - 1 - int(spanned.sum()) + lone), n - 1)
+        return Sparsity(zeros.count, forced, forced == 0)
 
     def vanishing(self, direction: np.ndarray) -> float:
         """What counts as zero in the row q'Y, over the length of the sample."""
         # rounding of a sample y, eps |y|, becomes eps |W'q| |y|, and |y| <= |W^+| |W y|
         condition = float(np.linalg.norm(direction @ self._noise))
         return threshold(self.deflation.data.dtype, condition)
+
+    def flatness(self, solve: Solve, rounding: Rounding | None) -> float:
+        """Return the mean magnitude of the row over its root mean square, 1 for Gaussian noise.
+
+        Samples that are zero do not count.
+        """
+        q = solve.direction if rounding is None else rounding.solution
+        p = self.deflation.data.shape[1]
+        total = p * solve.cost if rounding is None else rounding.objective
+        return total / math.sqrt(self.samples * float(q @ self.gram @ q)) / _GAUSSIAN

@@ -35,19 +35,41 @@ class Whitening:
 
 
 def decompose(Y: Matrix) -> Whitening:
-    """Find the singular values and vectors of Y, in passes over whitened copies Z of Y.
+    """Find the singular values and vectors of Y.
+
+    Those of data with more rows than columns are found from the small triangular factor R of
+    Y = Q R: the Gram matrix of all rows would be larger than Y.
+    """
+    n = Y.shape[0]
+    if isinstance(Y, Partitioned) or n <= Y.shape[1]:
+        return _in_passes(Y, n)
+    unit = power_of_two(Y)
+    Q, R = np.linalg.qr(Y.astype(np.float64) * unit)
+    small = _in_passes(R.astype(Y.dtype), n)
+    left = Q @ small.left
+    signs = column_signs(left)
+    return Whitening(left * signs, small.values, signs[:, None] * small.turn, small.Z, unit)
+
+
+def _in_passes(Y: Matrix, n: int) -> Whitening:
+    """Find them in passes over whitened copies Z of Y.
 
     The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
     multiplies root by what that took out. A Gram matrix does not resolve eigenvalues below a
     floor; those are raised to it, and what remains of them is left to the next pass. Two such
     passes reach ``floor * largest``: singular values that small are rounding, and are dropped.
+
+    Parameters
+    ----------
+    Y : Matrix
+    n : int
+        The size that rounding errors grow with: the rows of the data that Y stands for.
     """
-    n = Y.shape[0]
     floor = 10 * n * float(np.finfo(np.float64).eps)
     tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
     unit = power_of_two(Y)
     Z: Matrix = Y
-    root = np.eye(n)
+    root = np.eye(Y.shape[0])
     for _ in range(_MOST_PASSES):
         eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0))
         if eigenvalues[-1] == 0:

@@ -306,4 +306,5 @@ def test_an_image_too_small_for_its_patches_needs_smaller_ones(tmp_path, side, l
     assert outcome.exit_code == 2
     assert f"choose a smaller --patch-size, at most {largest} here" in outcome.stderr
     assert "transpose" not in outcome.stderr
-    assert recover(path, "--out", tmp_path / "o", "--patch-size", largest, "-q").exit_code == 0
+    fitting = recover(path, "--out", tmp_path / "o", "--patch-size", largest, "-q")
+    assert fitting.exit_code == 1  # it is done, and of noise no row is to be trusted

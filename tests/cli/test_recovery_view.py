@@ -14,6 +14,7 @@ from riemtr.cli.recovery_view import (
     explain_trust,
     rows_table,
     summary_line,
+    summary_panel,
 )
 from riemtr.data import BernoulliGaussian, Conditioned
 from riemtr.recovery import Progress, recover_dictionary
@@ -63,12 +64,20 @@ def test_words_for_all_and_for_some(found):
     assert explain_trust(found) == "nothing speaks against any row"
     assert "do not rely on row 2 of X" in explain_trust(with_doubts(found, 2))
     assert "do not rely on rows 1, 3 of X" in explain_trust(with_doubts(found, 1, 3))
+    assert "do not rely on any row of X" in explain_trust(with_doubts(found, *range(5)))
     zeros = np.mean(found.coefficients == 0)
     assert explain_sparsity(found, Y).endswith(f"{zeros:.0%} of its entries are zero")
     assert "5 solves on the sphere" in explain_effort(found)
     assert summary_line(with_doubts(found, 0)).startswith(
         "5 atoms of 5 numbers: 5 rows certified, 4 trusted, "
     )
+
+
+def test_an_offset_is_hinted_at_where_it_may_be_at_fault(found):
+    offset = recover_dictionary(Y + 10.0, rng=0)
+    panel = "\n".join(printed(summary_panel(offset, Y + 10.0, 0.0, "title")))
+    assert "try --center" in panel
+    assert "hint" not in "\n".join(printed(summary_panel(found, Y, 0.0, "title")))
 
 
 def test_ctrl_c_ends_the_run_at_the_next_row():

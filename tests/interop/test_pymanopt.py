@@ -476,6 +476,21 @@ class TestPymanoptSolver:
         with pytest.raises(ValueError, match="norm 1"):
             pymanopt_solvers()["pymanopt-sd"].solve(calls.problem(riemtr.Sphere(8)), 2.0 * SADDLE)
 
+    def test_its_repr_shows_all_settings_and_no_addresses(self):
+        optimizers = pymanopt.optimizers
+        solver = PymanoptSolver(optimizers.ConjugateGradient(beta_rule="PolakRibiere"), 1e-3)
+        for said in (
+            "beta_rule='PolakRibiere'",
+            "min_step_size=1e-10",
+            "curvature_tolerance=0.001",
+        ):
+            assert said in repr(solver)
+        search = optimizers.line_search.BackTrackingLineSearcher(max_iterations=7)
+        searching = repr(PymanoptSolver(optimizers.SteepestDescent(line_searcher=search)))
+        assert "line_searcher=BackTrackingLineSearcher(" in searching
+        assert "max_iterations=7" in searching
+        assert " at 0x" not in repr(solver) + searching
+
     def test_riemtrs_own_pymanopt_optimizer_is_one_too(self, calls):
         solver = PymanoptSolver(TrustRegions())
         result = solver.solve(calls.problem(riemtr.Sphere(8)), SADDLE)

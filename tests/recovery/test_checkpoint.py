@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import riemtr.recovery.checkpoint as checkpoint
+from riemtr.file_lock import InUseError
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
 
 SETTINGS = {"mu": 0.01, "seed": 2**120, "rank": None}
@@ -100,9 +101,48 @@ def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", crash)
-    with pytest.raises(OSError, match="disk full"):
-        journal.recall("b", lambda: record(2.0))
+    with pytest.warns(UserWarning, match=r"run\.npz' could not be written \(disk full\)"):
+        assert journal.recall("b", lambda: record(2.0))["cost"] == 2.0 / 3
     assert path.read_bytes() == before
+    journal.recall("c", lambda: record(3.0))  # it is said once
+    journal.close()
+    assert path.read_bytes() == before
+
+
+def test_two_journals_of_one_file_are_an_error_that_names_the_other(tmp_path):
+    path = tmp_path / "run.npz"
+    first = FileJournal(path, SETTINGS)
+    with pytest.raises(InUseError, match=f"checkpoint .* is in use .*process {os.getpid()}"):
+        FileJournal(path, SETTINGS)
+    first.close()
+    with pytest.raises(ValueError, match="different run"):
+        FileJournal(path, {**SETTINGS, "mu": 0.02})
+    FileJournal(path, SETTINGS).close()  # what was refused holds no lock
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_only_what_killed_writers_left_is_removed(tmp_path):
+    path = tmp_path / "run.npz"
+    names = {
+        ".run.npz.12-34.partial": False,
+        ".run.npz.2024-notes.partial": True,
+        "a.partial": True,
+    }
+    for name in names:
+        (tmp_path / name).write_text("")
+    FileJournal(path, SETTINGS).close()
+    assert {name: (tmp_path / name).exists() for name in names} == names
+
+
+def test_what_differs_of_a_solver_is_named(tmp_path):
+    path = tmp_path / "run.npz"
+    here = {**SETTINGS, "solver": {"": "Mine", "limit": "1", "part.rule": "'a'"}}
+    FileJournal(path, here).close()
+    other = {**SETTINGS, "solver": {"": "Mine", "limit": "500", "part.rule": "'a'"}}
+    with pytest.raises(ValueError, match=r"run \(solver\.limit: 1 there, 500 here\)"):
+        FileJournal(path, other)
+    with pytest.raises(ValueError, match=r"run \(solver: 'Mine' there, None here\)"):
+        FileJournal(path, {**SETTINGS, "solver": None})
 
 
 def test_an_unwritable_path_is_found_out_at_once(tmp_path):

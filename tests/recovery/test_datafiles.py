@@ -79,8 +79,9 @@ def test_text_with_and_without_heading(tmp_path, suffix, separator, heading):
 def test_the_index_that_pandas_writes_is_no_data(tmp_path):
     path = tmp_path / "table.csv"
     lines = [f"{number},{a!r},{b!r}" for number, (a, b) in enumerate(Y.T[:, :2].tolist())]
-    path.write_text("\n".join([",a,b", *lines]))
-    assert np.array_equal(read(path, transpose=True).matrix, Y[:2])
+    for heading in (",a,b", ",0,1"):
+        path.write_text("\n".join([heading, *lines]))
+        assert np.array_equal(read(path, transpose=True).matrix, Y[:2])
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,8 @@ def test_the_index_that_pandas_writes_is_no_data(tmp_path):
         ("1,2\n3\n", "rows of numbers"),
         ("1,2\n3,\n", "no gaps"),
         ("1,2\n3,nan\n", "finite"),
+        ("1.5,NA,2.5\n3,4,5\n", "no gaps; got: could not convert string 'NA'"),
+        (",1.5,2.5\n3,4,5\n", "no gaps"),
     ],
 )
 def test_text_that_is_no_table_of_numbers(tmp_path, content, message):

@@ -146,6 +146,14 @@ def test_more_features_than_samples_is_an_error_with_the_remedy():
         recover_dictionary(Y, precondition=False)
 
 
+@pytest.mark.parametrize("shape", [(3000, 12), (12, 12)])
+@pytest.mark.parametrize("rank", ["auto", 12])
+def test_samples_that_would_do_as_atoms_are_refused(shape, rank):
+    Y = np.random.default_rng(0).standard_normal(shape)
+    with pytest.raises(ValueError, match=r"samples themselves would do as atoms.*transpose Y"):
+        recover_dictionary(Y, rank=rank)
+
+
 def test_layouts_and_types(tmp_path):
     Y = draw(n=5, p=400).observations
     expected = recover_dictionary(Y, rng=0).dictionary
@@ -306,11 +314,48 @@ def test_a_checkpoint_of_another_run_is_an_error(tmp_path, change, named):
 def test_a_solver_is_recognised_in_another_process(tmp_path):
     """Its description must not contain an address in memory."""
     settings = pipeline._settings(np.ones((1, 1)), 1, riemtr.PracticalTRM(), True, True, None, 0)
-    assert "0x" not in settings["solver"]
-    assert "PracticalTRM" not in settings["solver"] or "tolerance" in settings["solver"]
+    assert not any("0x" in text for text in settings["solver"].values())
     other = replace(riemtr.PracticalTRM(), tolerance=1e-3)
     changed = pipeline._settings(np.ones((1, 1)), 1, other, True, True, None, 0)
     assert changed["solver"] != settings["solver"]
+
+
+def test_a_solver_with_other_settings_is_not_taken_for_the_same(tmp_path):
+    Y, path = draw(n=4, p=300).observations, tmp_path / "run.npz"
+
+    class Mine:
+        def __init__(self, limit):
+            self.limit = limit
+
+        def solve(self, problem, start, *, rng):
+            return riemtr.PracticalTRM(max_iterations=self.limit).solve(problem, start)
+
+    recover_dictionary(Y, rng=0, checkpoint=path, solver=Mine(1))
+    recover_dictionary(Y, rng=0, checkpoint=path, solver=Mine(1))
+    with pytest.raises(ValueError, match=r"solver\.limit: 1 there, 500 here"):
+        recover_dictionary(Y, rng=0, checkpoint=path, solver=Mine(500))
+
+
+def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_recovery(tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource")
+    Y, path = draw(n=8, p=800).observations, tmp_path / "run.npz"
+    expected = recover_dictionary(Y, rng=0)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
+    try:
+        with pytest.warns(UserWarning, match=r"run\.npz' could not be written"):
+            found = recover_dictionary(Y, rng=0, checkpoint=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert same(found, expected)
+    assert os.listdir(tmp_path) == ["run.npz"]  # as it was when it could be written last
+    assert same(recover_dictionary(Y, rng=0, checkpoint=path), expected)
+
+
+def test_data_that_are_refused_leave_no_lock(tmp_path):
+    with pytest.raises(ValueError, match="full rank"):
+        recover_dictionary(np.ones((2, 9)), rng=0, checkpoint=tmp_path / "run.npz")
+    assert os.listdir(tmp_path) == ["run.npz"]
 
 
 def test_an_interrupted_run_continues(tmp_path):

@@ -20,7 +20,7 @@ def test_rounding_again_descends_past_mixtures_to_an_exact_row():
         objectives.append(np.abs(direction @ Y).sum())
         return round_direction(Y, direction)
 
-    found = round_again(round_direction(Y, far), again, lambda q: inspector.inspect(q)[1])
+    found = round_again(round_direction(Y, far), again, lambda q: inspector.inspect(q).exact)
     assert np.all(np.diff(objectives) < 0)
     assert np.abs(found.direction @ sample.dictionary).max() > 1 - 1e-12
 

@@ -1,5 +1,7 @@
 """What people see of a recovery: tables, verdicts, progress."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,11 +58,31 @@ def test_report_and_progress(capsys):
 
 
 def test_a_dictionary_without_exact_rows_is_not_praised():
-    noise = np.random.default_rng(0).standard_normal((4, 400))
-    found = recover_dictionary(noise, rng=0)
+    heavy = np.random.default_rng(0).standard_t(2, (4, 4000))
+    found = recover_dictionary(heavy, rng=0)
     assert found.certified
     assert "as far as one row can tell: none is exactly sparse" in repr(found)
     assert "none is exactly sparse" not in repr(recover_dictionary(draw(4).observations, rng=0))
+
+
+def test_where_no_row_is_to_be_trusted_it_says_none():
+    noise = np.random.default_rng(0).standard_normal((4, 400))
+    assert "rows to trust:  none\n" in repr(recover_dictionary(noise, rng=0))
+
+
+def test_an_offset_is_hinted_at_unless_all_rows_are_exact():
+    Y = draw(5).observations
+    offset = recover_dictionary(Y + 10.0, rng=0)
+    mean = (Y + 10.0).mean(axis=1)
+    expected = Y.shape[1] * (mean @ mean) / np.sum((Y + 10.0) ** 2)
+    assert offset.mean_share == pytest.approx(expected, rel=1e-9)
+    assert offset.off_centre
+    assert f"mean is {expected:.0%} of the sum of squares" in repr(offset)
+    assert "hint" in offset._repr_html_()
+    centred = recover_dictionary(Y, rng=0)
+    assert not centred.off_centre
+    assert "hint" not in repr(centred)
+    assert not replace(centred, mean_share=0.9).off_centre  # nothing to improve
 
 
 def test_progress_is_one_line_that_ends_with_the_stage(capsys):

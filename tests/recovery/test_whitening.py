@@ -72,3 +72,18 @@ def test_the_users_data_are_mapped_to_a_new_array_and_copies_in_place():
     over = apply_map(turn, Z, Y, 0.5)  # the unit went into Z with the first map
     assert np.shares_memory(over, Z)
     np.testing.assert_allclose(over, turn @ Y, atol=1e-14)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e200])
+@pytest.mark.parametrize("rank", [3, 12])
+def test_of_more_rows_than_columns_the_small_factor_is_decomposed(rank, unit, passes):
+    rng = np.random.default_rng(0)
+    Y = unit * rng.standard_normal((500, rank)) @ rng.standard_normal((rank, 12))
+    found = decompose(Y)
+    assert max(max(Z.shape) for Z, _ in passes) == 12
+    expected = np.linalg.svd(Y / unit, compute_uv=False)[:rank]
+    np.testing.assert_allclose(found.values / found.unit / unit, expected, rtol=1e-12)
+    rows = found.turn @ found.Z
+    np.testing.assert_allclose(rows @ rows.T, np.eye(rank), atol=1e-12)
+    again = (found.left * found.values) @ rows / found.unit
+    np.testing.assert_allclose(again / unit, Y / unit, atol=1e-12)

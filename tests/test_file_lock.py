@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from riemtr.sweep import lock
+from riemtr import file_lock as lock
 from riemtr.sweep.lock import StoreInUseError, only_writer
 
 
@@ -65,6 +65,13 @@ def test_a_lock_file_left_behind_is_named_where_only_its_existence_counts(tmp_pa
     message = r"process 1 on nowhere.*if that run is gone, remove"
     with pytest.raises(StoreInUseError, match=message), only_writer(tmp_path / "a"):
         pass
+
+
+def test_a_file_that_is_no_lock_is_neither_signed_nor_removed(tmp_path, kind):
+    (tmp_path / ".a.lock").write_text("my notes")
+    with pytest.raises(StoreInUseError, match="my notes"), only_writer(tmp_path / "a"):
+        pass
+    assert (tmp_path / ".a.lock").read_text() == "my notes"
 
 
 def test_a_lock_on_a_file_that_was_removed_meanwhile_does_not_count(tmp_path, monkeypatch):
