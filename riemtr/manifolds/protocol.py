@@ -13,6 +13,7 @@ import inspect
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -271,7 +272,13 @@ def is_bounded(manifold: Any) -> bool:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return all(is_bounded(factor) for factor in factors)
-    return not isinstance(manifold, _UNBOUNDED)
+    kind: Any = type(manifold)
+    return not _is_unbounded(kind)
+
+
+@lru_cache
+def _is_unbounded(kind: Any) -> bool:  # pymanopt's abstract classes are slow to ask
+    return issubclass(kind, _UNBOUNDED)
 
 
 def typical_distance(manifold: Any) -> float:

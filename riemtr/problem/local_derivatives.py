@@ -65,12 +65,17 @@ class LocalDerivatives:
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
         gradient = self.in_precision(self._local.gradient)
+        point = self.point
+        if not (isinstance(point, np.ndarray) and np.shape(gradient) == point.shape):
+            self._check_parts(gradient)
+        return gradient
+
+    def _check_parts(self, gradient: Any) -> None:
         # Tangent vectors may have other parts than points, as on manifolds of fixed rank.
         euclidean = self.problem.derivatives.gradient == "euclidean"
         wrong = _mismatch(gradient, self.point)
         if wrong and (euclidean or isinstance(self.point, np.ndarray)):
             raise ValueError(f"the gradient{wrong}")
-        return gradient
 
     def in_precision(self, vector: Any) -> Any:
         """Return the vector with the point's floating-point type, so that float32 stays float32."""

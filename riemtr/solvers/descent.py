@@ -124,8 +124,8 @@ class Descent:
     def _attempt(self, here: Evaluation, step: Step, noise: float) -> tuple[Any, Verdict]:
         """Take a step, and judge it by what is found there."""
         try:
-            moved = like(self.solver.move(here.manifold, here.point, step.vector), here.point)
-            there = here.problem.at(moved, self.counts)
+            moved = self.solver.move(here.manifold, here.point, step.vector)
+            there = here.problem.at(like(moved, here.point), self.counts)
             there.follow(here)
             verdict = self.solver.acceptance.judge(here, there, step, noise)
             if verdict.accepted and not math.isfinite(there.gradient_norm):

@@ -559,7 +559,7 @@ def test_steps_that_overshoot_on_the_way_are_no_inconsistency():
 class TestWrongGradients:
     """A gradient that vanishes where the cost's own does not must not be called converged."""
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def forgotten(self):
         """Brockett's cost with a gradient that lacks its weights."""
         rng = np.random.default_rng(3)
