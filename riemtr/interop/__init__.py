@@ -1,1 +1,1 @@
-"""L5: riemtr among its neighbours: pymanopt, both ways."""
+"""L5: riemtr among its neighbours: pymanopt, both ways, and scikit-learn."""
