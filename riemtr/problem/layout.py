@@ -57,17 +57,21 @@ def as_type(value: Any, dtype: np.dtype) -> Any:
     if isinstance(value, np.ndarray):
         wide = np.result_type(dtype, np.complex64) if value.dtype.kind == "c" else dtype
         return value if value.dtype == wide else value.astype(wide)
-    if isinstance(value, list):
-        return type(value)([as_type(part, dtype) for part in value])
-    return type(value)(*(as_type(part, dtype) for part in value))
+    return _rebuilt(value, [as_type(part, dtype) for part in value])
 
 
 def like(value: Any, reference: Any) -> Any:
     """Return a point whose arrays have the types of those of another."""
     if isinstance(value, np.ndarray):
         return value if value.dtype == reference.dtype else value.astype(reference.dtype)
-    parts = [like(part, other) for part, other in zip(value, reference, strict=True)]
-    return type(value)(parts) if isinstance(value, list) else type(value)(*parts)
+    return _rebuilt(value, [like(*pair) for pair in zip(value, reference, strict=True)])
+
+
+def _rebuilt(value: Any, parts: list[Any]) -> Any:
+    """Return a sequence of the same kind with other parts; itself, if they are the same."""
+    if all(part is own for part, own in zip(parts, value, strict=True)):
+        return value
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
 
 def machine_precision(value: Any) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from riemtr.manifolds import random_point
-from riemtr.problem.layout import flatten, machine_precision, unflatten
+from riemtr.problem.layout import as_type, flatten, like, machine_precision, unflatten
 from tests.manifolds.zoo import ZOO
 
 layouts = st.one_of(st.integers(1, 4), st.lists(st.integers(1, 4), min_size=1).map(tuple))
@@ -46,3 +48,21 @@ def test_machine_precision_is_the_coarsest():
     assert machine_precision([double, (double, single)]) == 2.0**-23
     assert machine_precision(np.arange(3)) == 2.0**-52
     assert machine_precision(1.0) == 2.0**-52
+
+
+def test_types_of_points_of_every_kind():
+    class Pair(NamedTuple):
+        left: np.ndarray
+        right: np.ndarray
+
+    single, double = np.zeros(2, np.float32), np.zeros(2)
+    for kind in (list, tuple, lambda parts: Pair(*parts)):
+        wide, narrow = kind([double, double]), kind([single, single])
+        assert like(wide, wide) is wide
+        found = like(wide, narrow)
+        assert type(found) is type(wide)
+        assert [part.dtype for part in found] == [np.float32, np.float32]
+        assert type(as_type(wide, np.dtype(np.float32))) is type(wide)
+    nested = like([double, [double]], [single, [single]])
+    assert nested[1][0].dtype == np.float32
+    assert like(double, double) is double
