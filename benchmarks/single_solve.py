@@ -73,6 +73,7 @@ class ProductCounter:
             ("gradient", 1),
             ("_weights", 0),
             ("hessian", 2),
+            ("rough_hessian", 2),
             ("hessian_matrix", 0),
             ("rough_hessian_matrix", 0),
             ("hessian_floor", 0),

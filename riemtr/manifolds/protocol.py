@@ -234,7 +234,23 @@ def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
 
 def retraction(manifold: Any, point: Any, vector: Any) -> Any:
     """Move by the manifold's retraction."""
-    return manifold.retraction(point, vector)
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        return [retraction(*part) for part in zip(factors, point, vector, strict=True)]
+    moved = manifold.retraction(point, vector)
+    return _orthonormalized(moved) if isinstance(manifold, FixedRankEmbedded) else moved
+
+
+def _orthonormalized(point: Any) -> Any:
+    """Return the same matrix U S V' with orthonormal factors.
+
+    pymanopt's retraction loses them where a step has less rank than the point.
+    """
+    left, values, right = point
+    q_left, r_left = np.linalg.qr(left)
+    q_right, r_right = np.linalg.qr(right.T)
+    turn_left, values, turn_right = np.linalg.svd((r_left * values) @ r_right.T)
+    return type(point)(q_left @ turn_left, values, turn_right @ q_right.T)
 
 
 def exponential(manifold: Any, point: Any, vector: Any) -> Any:
@@ -250,7 +266,7 @@ def exponential(manifold: Any, point: Any, vector: Any) -> Any:
         # pymanopt's exponential map drops the imaginary part.
         return point * np.exp(1j * (vector * point.conj()).imag)
     if not has_exponential(manifold):
-        return manifold.retraction(point, vector)
+        return retraction(manifold, point, vector)
     moved = manifold.exp(point, vector)
     return manifold.retraction(moved, manifold.zero_vector(moved))
 

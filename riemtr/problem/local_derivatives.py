@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +145,7 @@ class LocalDerivatives:
             self.problem.use_differences()
             return self._difference(vector)
         try:
-            product = self._product(vector, kinds)
+            product = self._product(self._local.hessian, vector, kinds)
         except UnverifiedError:  # here only: elsewhere it can be told
             return self._difference(vector)
         except NotDifferentiableError:
@@ -154,14 +154,26 @@ class LocalDerivatives:
         self.counts.hessian_products += 1
         return product
 
-    def _product(self, vector: Any, kinds: Derivatives) -> Any:
+    def step_product(self, vector: Any) -> Any:
+        """Riemannian Hessian product to the accuracy that steps need.
+
+        In single precision where the cost offers that at a lower price.
+        """
+        rough = getattr(self._local, "rough_hessian", None)
+        if rough is None:
+            return self.hessian(vector)
+        self.counts.hessian_products += 1
+        return self._product(rough, vector, self.problem.derivatives)
+
+    def _product(self, product: Callable[[Any], Any], vector: Any, kinds: Derivatives) -> Any:
+        """Riemannian Hessian product from the one that the cost offers."""
         if kinds.hessian == "riemannian":
-            return self._as_tangent(self.in_precision(self._local.hessian(vector)))
+            return self._as_tangent(self.in_precision(product(vector)))
         embedded = vector
         if kinds.embeds_vectors:
             embedded = embed(self.manifold, self.point, vector)
-        product = self.in_precision(self._local.hessian(embedded))
-        return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
+        image = self.in_precision(product(embedded))
+        return riemannian_hessian(self.manifold, self.point, self._raw_gradient, image, vector)
 
     def _difference(self, vector: Any, share: float = 1.0) -> Any:
         length = self.norm(vector)

@@ -10,6 +10,8 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
     Pairs of an easier cost and a gradient tolerance, easiest first, for continuation.
 ``dtype`` on the cost
     The floating-point type it computes in, for random starts and for tolerances.
+``rough_hessian(v)`` at a point
+    The Euclidean Hessian product to five digits, if that is cheaper: for steps.
 ``hessian_matrix()`` at a point
     The Euclidean Hessian as an array, if forming it is cheap.
 ``rough_hessian_matrix()`` at a point

@@ -42,12 +42,12 @@ class SphereEvaluation(Evaluation):
             return self._as_tangent(self._raw_gradient)
         return self._raw_gradient - self._slope * self.point
 
-    def _product(self, vector: np.ndarray, kinds: Derivatives) -> Any:
-        product = self.in_precision(self._local.hessian(vector))
+    def _product(self, product: Any, vector: np.ndarray, kinds: Derivatives) -> Any:
+        image = self.in_precision(product(vector))
         if kinds.hessian == "riemannian":
-            return self._as_tangent(product)
+            return self._as_tangent(image)
         # Sphere.euclidean_to_riemannian_hessian, with <grad, q> computed once per point.
-        return self.tangent(product - self._slope * vector)
+        return self.tangent(image - self._slope * vector)
 
     def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
         return self.manifold.riemannian_hessian_matrix(self.basis, self._raw_gradient, ambient)

@@ -83,14 +83,15 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
-        data = self._narrow_data()
+        data = self.narrow_data
         for mu, tolerance in smoothings(self.mu, self.scale):
             yield DictionaryCost(data, mu, self.data), tolerance
         if data is not self.data:
             yield DictionaryCost(data, self.mu, self.data), _NARROW_TOLERANCE * self.scale
 
-    def _narrow_data(self) -> np.ndarray:
-        """Return the data in single precision where that serves, else the data themselves."""
+    @lazy
+    def narrow_data(self) -> np.ndarray:
+        """The data in single precision where that serves, else the data themselves; kept."""
         small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
         in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
         return self.data.astype(np.float32) if small and in_range else self.data
@@ -104,6 +105,7 @@ class DictionaryPoint:
     def __init__(self, owner: DictionaryCost, point: np.ndarray):
         self._source = owner.source
         self._data = owner.data
+        self._narrow = owner.__dict__.get("narrow_data", owner.data)  # if it is at hand
         self._mu = owner.mu
         self._samples = owner.data.shape[1]
         coefficients = point.astype(owner.data.dtype, copy=False) @ owner.data
@@ -141,22 +143,34 @@ class DictionaryPoint:
         along *= self._weights
         return self._data @ along
 
+    def rough_hessian(self, vector: np.ndarray) -> np.ndarray:
+        """The same multiplied in single precision, where that copy of the data is at hand."""
+        along = vector.astype(self._narrow.dtype, copy=False) @ self._narrow
+        along *= self._narrow_weights
+        return self._narrow @ along
+
+    @lazy
+    def _narrow_weights(self) -> np.ndarray:
+        return self._weights.astype(self._narrow.dtype, copy=False)
+
     def hessian_matrix(self) -> np.ndarray:
         """Euclidean Hessian matrix, eq. (fq_hess), from the columns whose weight is not negligible.
 
         Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0.
         """
-        return self._weighted_gram(self._data.dtype)
+        return self._weighted_gram(self._data, self._weights, self._data.dtype)
 
     def rough_hessian_matrix(self) -> np.ndarray:
         """The same multiplied in single precision, at about half the price."""
-        rough = self._weighted_gram(np.dtype(np.float32)).astype(self._data.dtype)
+        single = np.dtype(np.float32)
+        rough = self._weighted_gram(self._narrow, self._narrow_weights, single)
+        rough = rough.astype(self._data.dtype)
         in_range = 1e-20 < float(rough.diagonal().max(initial=0.0)) < 1e20
         return rough if in_range else self.hessian_matrix()
 
-    def _weighted_gram(self, dtype: np.dtype) -> np.ndarray:
+    def _weighted_gram(self, data: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> np.ndarray:
         active = self._decay > np.finfo(self._decay.dtype).eps
-        gram = weighted_gram(self._data, self._weights, active, dtype)
+        gram = weighted_gram(data, weights, active, dtype)
         self.hessian_record = HessianRecord(self._source, gram)
         return gram.matrix
 

@@ -167,7 +167,7 @@ def conjugate_gradients(
     room = radius * radius
     for count in range(limit):
         if count == len(products):
-            products.append((direction, here.hessian(direction)))
+            products.append((direction, here.step_product(direction)))
         product = products[count][1]
         curvature = inner(direction, product)
         alpha = squared / curvature if curvature > 0.0 else math.inf

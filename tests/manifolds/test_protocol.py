@@ -25,6 +25,7 @@ from riemtr.manifolds import (
     typical_distance,
 )
 from riemtr.problem.layout import flatten, unflatten
+from riemtr.problem.points import check_point
 from tests.manifolds.zoo import ZOO, cost_on
 
 NO_EXPONENTIAL = {"product-quotient", "fixed-rank", "elliptope", "product-mixed"}
@@ -187,3 +188,24 @@ def test_hermitian_inner_products_are_taken_real():
     v = np.array([[1j, 1.0], [-1.0, 0]])
     assert isinstance(inner(manifold, point, v, v), float)
     assert inner(manifold, point, v, v) == 3.0
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-300, 1e-16, 1e-8, 1.0])
+def test_factors_of_fixed_rank_stay_orthonormal(size):
+    """pymanopt's retraction takes an orthonormal basis of a step that may have none."""
+    manifold = pm.FixedRankEmbedded(8, 6, 2)
+    rng = np.random.default_rng(0)
+    point = random_point(manifold, rng)
+    for _ in range(50):
+        vector = random_tangent(manifold, point, rng)
+        flat = type(vector)(size * vector.Up, 0.1 * vector.M, size * vector.Vp)
+        step = 0.1 * flat
+        plain = manifold.retraction(point, step)
+        moved = retraction(manifold, point, step)
+        np.testing.assert_allclose(
+            (moved[0] * moved[1]) @ moved[2], (plain[0] * plain[1]) @ plain[2], atol=1e-12
+        )
+        point = moved
+    np.testing.assert_allclose(point[0].T @ point[0], np.eye(2), atol=1e-14)
+    np.testing.assert_allclose(point[2] @ point[2].T, np.eye(2), atol=1e-14)
+    assert check_point(manifold, point) is not None

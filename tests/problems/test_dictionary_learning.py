@@ -330,3 +330,25 @@ def test_repr():
     assert repr(dictionary_problem(np.ones((2, 3)), 0.1).cost) == (
         "DictionaryCost(n=2, p=3, mu=0.1)"
     )
+
+
+def test_steps_are_computed_in_single_precision_once_the_copy_is_there():
+    data = sparse_data(12, 8, 2000, share=0.2)
+    problem = dictionary_problem(data, 1e-2)
+    q, v = (Sphere(8).random_point(seed) for seed in (0, 1))
+    before = problem.cost.at(q)
+    np.testing.assert_array_equal(before.rough_hessian(v), before.hessian(v))
+    result = riemtr.PracticalTRM(tolerance=1e-12).solve(problem, rng=0)
+    assert result.certificate.verdict == "minimizer"
+    assert result.gradient_norm <= 1e-12  # no digit of the result is lost by rough steps
+    there = problem.cost.at(q)
+    exact, rough = there.hessian(v), there.rough_hessian(v)
+    assert exact.dtype == np.float64
+    assert rough.dtype == np.float32
+    np.testing.assert_allclose(rough, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
+    here = problem.at(q)
+    image = here.step_product(here.tangent(v))
+    assert image.dtype == np.float64
+    assert here.counts.hessian_products == 1
+    assert abs(image @ q) < 1e-15 * np.linalg.norm(image)
+    assert all(np.shares_memory(stage.cost.data, there._narrow) for stage, _ in problem.easier())
