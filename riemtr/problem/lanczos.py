@@ -216,12 +216,13 @@ class _ArrayKrylov(_Krylov):
 
     def __init__(self, here: Evaluation):
         super().__init__(here)
-        self._rows = np.empty((0, 0))
+        self._rows = np.zeros((0, 0))
 
     def append(self, vector: Any) -> None:
         count, flat = len(self._vectors), as_real(vector)
         if count >= len(self._rows):  # room for twice as many
-            rows = np.empty((max(2 * count, 16), flat.size), dtype=flat.dtype)
+            # Zeros, since BLAS may look at rows not filled yet, and complain about what is there.
+            rows = np.zeros((max(2 * count, 16), flat.size), dtype=flat.dtype)
             if count:
                 rows[:count] = self._rows[:count]
             self._rows = rows
