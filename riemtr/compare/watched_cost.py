@@ -10,6 +10,7 @@ from riemtr.problem import Counts
 _ONCE = {"value": "costs", "gradient": "gradients"}
 _EACH = {
     "hessian": "hessian_products",
+    "rough_hessian": "hessian_products",
     "hessian_matrix": "hessian_matrices",
     "rough_hessian_matrix": "hessian_matrices",
 }

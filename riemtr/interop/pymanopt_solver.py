@@ -23,7 +23,7 @@ from riemtr.interop.pymanopt_record import Record
 from riemtr.manifolds.protocol import global_numpy_randomness
 from riemtr.problem import Counts, as_problem
 from riemtr.solvers import Reason, Result, Status, StoppingCriterion
-from riemtr.solvers.arguments import check_company, start_point
+from riemtr.solvers.arguments import checked_observers, start_point
 from riemtr.solvers.certificate import Tolerances, default_tolerances
 from riemtr.solvers.foreign import Stop, certified
 from riemtr.solvers.iteration import Observer
@@ -131,8 +131,7 @@ class PymanoptSolver:
         Result
         """
         converted = as_problem(problem)
-        check_company(stop, observers)
-        observers = tuple(observers)
+        observers = checked_observers(stop, observers)
         rng = np.random.default_rng(rng)
         start = start_point(converted, start, rng)
         tolerances = default_tolerances(

@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds import (
     FixedRankEmbedded,
-    HermitianPositiveDefinite,
     PoincareBall,
     Positive,
     SkewSymmetric,
-    SpecialHermitianPositiveDefinite,
     SpecialOrthogonalGroup,
     SphereSubspaceComplementIntersection,
     SphereSubspaceIntersection,
     Symmetric,
-    SymmetricPositiveDefinite,
 )
+
+from riemtr.manifolds.protocol import POSITIVE_DEFINITE, adjoint
 
 Condition = Callable[[Any, Any, float], bool]  # manifold, point, tolerance
 
@@ -60,9 +59,8 @@ def _equals(sign: float) -> Condition:
     """Return the condition that a matrix, or each of several, is so many times its adjoint."""
 
     def holds(manifold: Any, point: np.ndarray, tolerance: float) -> bool:
-        adjoint = np.conj(np.swapaxes(point, -1, -2))
         size = float(np.abs(point).max(initial=0.0))
-        return bool(np.abs(point - sign * adjoint).max(initial=0.0) <= tolerance * size)
+        return bool(np.abs(point - sign * adjoint(point)).max(initial=0.0) <= tolerance * size)
 
     return holds
 
@@ -77,14 +75,9 @@ def _has_orthonormal_factors(manifold: Any, point: Any, tolerance: float) -> boo
     return all(np.allclose(gram, np.eye(len(gram)), rtol=0.0, atol=tolerance) for gram in grams)
 
 
-_POSITIVE_DEFINITE = (
-    SymmetricPositiveDefinite,
-    HermitianPositiveDefinite,
-    SpecialHermitianPositiveDefinite,
-)
 _CONDITIONS: list[tuple[Any, str, Condition]] = [
-    (_POSITIVE_DEFINITE, "it must equal its conjugate transpose", _equals(1.0)),
-    (_POSITIVE_DEFINITE, "its eigenvalues must be positive", _is_positive_definite),
+    (POSITIVE_DEFINITE, "it must equal its conjugate transpose", _equals(1.0)),
+    (POSITIVE_DEFINITE, "its eigenvalues must be positive", _is_positive_definite),
     (Symmetric, "it must equal its transpose", _equals(1.0)),
     (SkewSymmetric, "it must equal minus its transpose", _equals(-1.0)),
     (Positive, "its entries must be positive", lambda m, x, t: bool(np.all(x > 0.0))),

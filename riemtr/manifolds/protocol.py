@@ -38,28 +38,29 @@ from pymanopt.manifolds import (
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 from pymanopt.manifolds.manifold import RetrAsExpMixin, RiemannianSubmanifold
 
-_NEEDS_POLE_LADDER = (
+POSITIVE_DEFINITE = (
     HermitianPositiveDefinite,
+    SpecialHermitianPositiveDefinite,
+    SymmetricPositiveDefinite,
+)
+_NEEDS_POLE_LADDER = (
+    *POSITIVE_DEFINITE,
     PoincareBall,
     Positive,
-    SpecialHermitianPositiveDefinite,
     SpecialOrthogonalGroup,
-    SymmetricPositiveDefinite,
     UnitaryGroup,
 )
 _UNBOUNDED = (
+    *POSITIVE_DEFINITE,
     ComplexEuclidean,
     Euclidean,
     FixedRankEmbedded,
-    HermitianPositiveDefinite,
     PSDFixedRank,
     PSDFixedRankComplex,
     PoincareBall,
     Positive,
     SkewSymmetric,
-    SpecialHermitianPositiveDefinite,
     Symmetric,
-    SymmetricPositiveDefinite,
 )
 
 
@@ -141,6 +142,11 @@ def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
         return manifold.projection(point, vector)
 
 
+def adjoint(matrix: np.ndarray) -> np.ndarray:
+    """Return the conjugate transpose of a matrix, or of each of several."""
+    return np.conj(np.swapaxes(matrix, -1, -2))
+
+
 def as_tangent_of(manifold: Any, point: Any, parts: Sequence[Any]) -> Any:
     """Return the parts of a product's tangent vector as one, which adds and scales."""
     return type(manifold.zero_vector(point))(parts)
@@ -187,8 +193,7 @@ def riemannian_gradient(manifold: Any, point: Any, euclidean_gradient: Any) -> A
         return as_tangent_of(manifold, point, [riemannian_gradient(*part) for part in parts])
     if isinstance(manifold, UnitaryGroup):
         # pymanopt takes the skew-symmetric part here instead of the skew-Hermitian one.
-        adjoint = np.conj(np.swapaxes(point, -1, -2))
-        return manifold.to_tangent_space(point, adjoint @ euclidean_gradient)
+        return manifold.to_tangent_space(point, adjoint(point) @ euclidean_gradient)
     return manifold.euclidean_to_riemannian_gradient(point, euclidean_gradient)
 
 

@@ -10,26 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from pymanopt.manifolds import (
-    Elliptope,
-    HermitianPositiveDefinite,
-    PoincareBall,
-    SpecialHermitianPositiveDefinite,
-    SymmetricPositiveDefinite,
-)
+from pymanopt.manifolds import Elliptope, PoincareBall, SpecialHermitianPositiveDefinite
 
 from riemtr.manifolds.protocol import (
+    POSITIVE_DEFINITE,
+    adjoint,
     as_tangent_of,
     global_numpy_randomness,
     inner,
     takes_generator,
     to_tangent,
-)
-
-_POSITIVE_DEFINITE = (
-    SymmetricPositiveDefinite,
-    HermitianPositiveDefinite,
-    SpecialHermitianPositiveDefinite,
 )
 
 
@@ -38,7 +28,7 @@ def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return _of_product(manifold, point, rng)
-    if isinstance(manifold, _POSITIVE_DEFINITE):
+    if isinstance(manifold, POSITIVE_DEFINITE):
         vector = _congruent(point, rng)
         if isinstance(manifold, SpecialHermitianPositiveDefinite):
             vector = manifold.projection(point, vector)
@@ -72,12 +62,8 @@ def _congruent(point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         drawn = drawn + 1j * rng.standard_normal(point.shape)
     values, vectors = np.linalg.eigh(point)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    vector = root @ (drawn + _adjoint(drawn)) @ _adjoint(root)
-    return 0.5 * (vector + _adjoint(vector))
-
-
-def _adjoint(matrix: np.ndarray) -> np.ndarray:
-    return np.conj(np.swapaxes(matrix, -1, -2))
+    vector = root @ (drawn + adjoint(drawn)) @ adjoint(root)
+    return 0.5 * (vector + adjoint(vector))
 
 
 def _unit(manifold: Any, point: Any, vector: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,22 +115,16 @@ class LocalDerivatives:
             square = abs(self.inner(vector, vector))
         if 1e-250 < square < 1e250:
             return math.sqrt(square)
-        size = max(
-            (float(np.abs(part).max(initial=0.0)) for part in self._parts(vector)), default=0.0
-        )
+        size = self._largest_entry(vector)
         if size == 0.0 or not math.isfinite(size):
             return size
         unit = vector / size
         return size * math.sqrt(abs(self.inner(unit, unit)))
 
-    @staticmethod
-    def _parts(vector: Any) -> Iterator[np.ndarray]:
-        """Yield the arrays of a vector, whatever its layout."""
-        if isinstance(vector, np.ndarray):
-            yield vector
-        else:
-            for part in vector:
-                yield from LocalDerivatives._parts(part)
+    def _largest_entry(self, vector: Any) -> float:
+        """The largest entry of the arrays of a point or a vector, by magnitude."""
+        arrays = flatten(vector, getattr(self.manifold, "point_layout", 1))
+        return max(float(np.abs(array).max(initial=0.0)) for array in arrays)
 
     def tangent(self, vector: Any) -> Any:
         """Remove what rounding has left of a vector outside the tangent space."""
@@ -159,11 +153,12 @@ class LocalDerivatives:
 
         In single precision where the cost offers that at a lower price.
         """
+        kinds = self.problem.derivatives
         rough = getattr(self._local, "rough_hessian", None)
-        if rough is None:
+        if rough is None or kinds.hessian != "euclidean":
             return self.hessian(vector)
         self.counts.hessian_products += 1
-        return self._product(rough, vector, self.problem.derivatives)
+        return self._product(rough, vector, kinds)
 
     def _product(self, product: Callable[[Any], Any], vector: Any, kinds: Derivatives) -> Any:
         """Riemannian Hessian product from the one that the cost offers."""
@@ -188,7 +183,7 @@ class LocalDerivatives:
     @lazy
     def _size(self) -> float:
         """The largest entry of the point: rounding of steps from there grows with it."""
-        return max(float(np.abs(part).max(initial=0.0)) for part in self._parts(self.point))
+        return self._largest_entry(self.point)
 
     def second_opinion(self, vector: Any) -> Any:
         """Hessian product once more; by differences, with steps half as long.

@@ -9,6 +9,7 @@ from typing import Any
 from riemtr.errors import NonFiniteCostError
 from riemtr.problem import Evaluation, Problem
 from riemtr.problem.points import check_point
+from riemtr.solvers.iteration import Observer
 from riemtr.solvers.stopping import StoppingCriterion
 
 
@@ -20,8 +21,11 @@ def check_limits(max_iterations: Any, max_seconds: Any) -> None:
         raise ValueError(f"max_seconds must be at least 0; got {max_seconds!r}")
 
 
-def check_company(stop: Any, observers: Any) -> None:
-    """Check what a run is given to be stopped and observed by."""
+def checked_observers(stop: Any, observers: Any) -> tuple[Observer, ...]:
+    """Check what a run is given to be stopped and observed by; return the observers.
+
+    They are asked for in every iteration, which an iterator would not survive.
+    """
     if stop is not None and not isinstance(stop, StoppingCriterion):
         raise ValueError(
             "stop must be a StoppingCriterion, such as riemtr.solvers.MaxIterations(10); got "
@@ -30,6 +34,7 @@ def check_company(stop: Any, observers: Any) -> None:
         )
     if not isinstance(observers, Iterable):
         raise ValueError(f"observers must be a list of callables; got {observers!r}")
+    return tuple(observers)
 
 
 def start_point(problem: Problem, start: Any, rng: Any) -> Any:

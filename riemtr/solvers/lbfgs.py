@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from riemtr.errors import DoesNotApply
 from riemtr.manifolds import Sphere
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
-from riemtr.solvers.arguments import check_company, check_finite, check_limits, start_point
+from riemtr.solvers.arguments import check_finite, check_limits, checked_observers, start_point
 from riemtr.solvers.certificate import default_tolerances
 from riemtr.solvers.foreign import Recorder, Stop, certified
 from riemtr.solvers.iteration import Observer
@@ -104,8 +104,7 @@ class LBFGS:
             raise DoesNotApply(
                 f"L-BFGS-B on f(x/|x|) needs a sphere; this problem is on {problem.manifold}"
             )
-        check_company(stop, observers)
-        observers = tuple(observers)
+        observers = checked_observers(stop, observers)
         start = start_point(problem, start, rng)
         tolerances = default_tolerances(
             problem.precision(start), self.tolerance, self.curvature_tolerance

@@ -13,7 +13,7 @@ from typing import Any
 from riemtr.manifolds import retraction
 from riemtr.problem import Evaluation, Problem, as_problem
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
-from riemtr.solvers.arguments import check_company, check_limits, start_point
+from riemtr.solvers.arguments import check_limits, checked_observers, start_point
 from riemtr.solvers.certificate import Tolerances, default_tolerances
 from riemtr.solvers.descent import Descent
 from riemtr.solvers.iteration import Observer
@@ -150,7 +150,7 @@ class TrustRegion:
         Result
         """
         problem = as_problem(problem)
-        check_company(stop, observers)
+        observers = checked_observers(stop, observers)
         point = start_point(problem, start, rng)
         tolerances = default_tolerances(
             problem.precision(point), self.tolerance, self.curvature_tolerance
@@ -163,7 +163,6 @@ class TrustRegion:
             goal = goal | stop
             # What the user asks of the cost is not meant for the easier ones on the way.
             budget = budget | stop.budget if stop.budget else budget
-        observers = tuple(observers)
         run = Descent(self, tolerances, observers)
         try:
             with showing(observers):

@@ -1,6 +1,5 @@
 """Partitioned data: every block visited once, in order, and mapped and kept where it is."""
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -8,12 +7,7 @@ import pytest
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Projection
 
-
-@pytest.fixture(autouse=True)
-def _in_this_thread_and_in_chunks_as_they_come(monkeypatch):
-    monkeypatch.setattr("riemtr.data.dask_arrays._JOINED", 0)
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
 
 
 def numbers(n=3, p=20, seed=0):

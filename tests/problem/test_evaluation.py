@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import autograd.numpy as anp
 import numpy as np
@@ -425,3 +426,20 @@ def test_gradients_of_products_are_checked_part_by_part(gradient, message):
     problem = Problem(product, lambda x, y: np.sum(x) + np.sum(y), euclidean_gradient=gradient)
     with pytest.raises(ValueError, match=message):
         riemtr.PracticalTRM().solve(problem, rng=0)
+
+
+def test_rough_products_are_for_euclidean_hessians_alone():
+    """On a manifold that converts none, differences serve steps as well."""
+
+    class Rough:
+        def at(self, point):
+            here = SimpleNamespace(value=float(point.real.sum()), gradient=np.ones_like(point))
+            here.hessian = here.rough_hessian = lambda v: np.full_like(v, np.nan)
+            return here
+
+    special = pm.SpecialHermitianPositiveDefinite(2)
+    here = Problem(special, Rough()).at(np.eye(2, dtype=complex))
+    assert here.problem.derivatives.hessian == "differences"
+    vector = np.diag([1.0, -1.0]).astype(complex)
+    np.testing.assert_array_equal(here.step_product(vector), here.hessian(vector))
+    assert np.all(np.isfinite(here.step_product(vector)))

@@ -1,6 +1,5 @@
 """The cost on a Dask array: that of the array in memory, and how often blocks are visited."""
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -8,30 +7,11 @@ import pytest
 import riemtr
 import riemtr.problems.partitioned_cost as partitioned_cost
 from riemtr.data.dask_arrays import partition
-from riemtr.data.partitioned import Partitioned, Projection
+from riemtr.data.partitioned import Projection
 from riemtr.problems.dictionary_learning import DictionaryCost, smoothings
 from riemtr.problems.partitioned_cost import PartitionedCost
 
-
-@pytest.fixture(autouse=True)
-def _in_this_thread_and_in_chunks_as_they_come(monkeypatch):
-    monkeypatch.setattr("riemtr.data.dask_arrays._JOINED", 0)
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
-@pytest.fixture
-def visits(monkeypatch):
-    """Names of the functions sent to the blocks, in order."""
-    seen = []
-
-    def counted(self, function, *arguments, **options):
-        seen.append(function.__name__)
-        return original(self, function, *arguments, **options)
-
-    original = Partitioned.total
-    monkeypatch.setattr(Partitioned, "total", counted)
-    return seen
+pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
 
 
 def sparse(n=6, p=900, theta=0.3, dtype=float):

@@ -12,12 +12,7 @@ from riemtr.data import BernoulliGaussian, Conditioned, dictionary_error
 from riemtr.data.partitioned import Partitioned
 from riemtr.recovery import precondition, recover_dictionary, recover_row
 
-
-@pytest.fixture(autouse=True)
-def _in_this_thread_and_in_chunks_as_they_come(monkeypatch):
-    monkeypatch.setattr("riemtr.data.dask_arrays._JOINED", 0)
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
 
 
 def draw(n=5, p=600, theta=0.2, condition_number=10.0, seed=0, **options):

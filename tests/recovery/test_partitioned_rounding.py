@@ -1,34 +1,13 @@
 """Rounding against a Dask array: the optimum of the array in memory, and honest gaps."""
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
 
 import riemtr.recovery.partitioned_rounding as partitioned_rounding
-from riemtr.data.partitioned import Partitioned
 from riemtr.recovery import round_direction
 
-
-@pytest.fixture(autouse=True)
-def _in_this_thread_and_in_chunks_as_they_come(monkeypatch):
-    monkeypatch.setattr("riemtr.data.dask_arrays._JOINED", 0)
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
-@pytest.fixture
-def visits(monkeypatch):
-    """Names of the functions sent to the blocks, in order."""
-    seen = []
-
-    def counted(self, function, *arguments, **options):
-        seen.append(function.__name__)
-        return original(self, function, *arguments, **options)
-
-    original = Partitioned.total
-    monkeypatch.setattr(Partitioned, "total", counted)
-    return seen
+pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
 
 
 def dense(n=6, p=2000, seed=0):
