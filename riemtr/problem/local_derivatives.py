@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import norm
 
 from riemtr.manifolds import embed, riemannian_gradient, riemannian_hessian, to_tangent, transport
 from riemtr.problem.counts import Counts
@@ -219,7 +220,8 @@ class LocalDerivatives:
         if self.problem.derivatives.hessian != "euclidean":
             return 0.0
         parts = flatten(self._raw_gradient, getattr(self.manifold, "point_layout", 1))
-        return math.sqrt(sum(float(np.vdot(part, part).real) for part in parts))
+        # BLAS's norm, since squares overflow long before it does.
+        return math.hypot(*(norm(np.ravel(part), check_finite=False) for part in parts))
 
 
 def _mismatch(vector: Any, point: Any, where: str = "") -> str:

@@ -154,13 +154,16 @@ def conjugate_gradients(
     vector, image, on_boundary, ended
         The step and its image under the Hessian, whether it was cut, and why it ended.
     """
-    inner, gradient = here.inner, here.gradient
+    inner, scale = here.inner, here.gradient_norm or 1.0
+    # The model is divided by the gradient's norm, or its squares would under- or overflow.
+    target /= scale
+    gradient = (1.0 / scale) * here.gradient
     vector: Any = None  # for zero, until the first step
     residual = gradient  # of the Newton equation: gradient + image of vector
     corrected = precondition(residual)
     direction = -corrected
     squared = inner(residual, corrected)
-    if squared <= 0.0:
+    if not 0.0 < squared < math.inf:
         nothing = here.manifold.zero_vector(here.point)
         return nothing, nothing, False, Ended.INTERIOR
     length = overlap = 0.0  # |vector|^2 and <vector, direction>
@@ -169,7 +172,7 @@ def conjugate_gradients(
         if count == len(products):
             products.append((direction, here.step_product(direction)))
         product = products[count][1]
-        curvature = inner(direction, product)
+        curvature = inner(direction, product) / scale
         alpha = squared / curvature if curvature > 0.0 else math.inf
         size = inner(direction, direction)
         longer = length + alpha * (2.0 * overlap + alpha * size)
@@ -178,25 +181,25 @@ def conjugate_gradients(
             ended = Ended.BOUNDARY if curvature > 0.0 else Ended.NEGATIVE_CURVATURE
             step, image = tau * direction, tau * product
             if vector is not None:
-                step, image = vector + step, residual - gradient + image
+                step, image = vector + step, scale * (residual - gradient) + image
             return step, image, True, ended
         step = alpha * direction
         vector = step if vector is None else vector + step
-        residual = residual + alpha * product
+        residual = residual + (alpha / scale) * product
         remaining = inner(residual, residual)
         if math.sqrt(abs(remaining)) <= target:
-            return vector, residual - gradient, False, Ended.INTERIOR
+            return vector, scale * (residual - gradient), False, Ended.INTERIOR
         if count + 1 == limit:
             break
         corrected = precondition(residual)
         before = squared
         squared = remaining if corrected is residual else inner(residual, corrected)
         if squared <= 0.0:
-            return vector, residual - gradient, False, Ended.INTERIOR
+            return vector, scale * (residual - gradient), False, Ended.INTERIOR
         # Rounding must not pile up outside the tangent space, where the model means nothing.
         direction = here.tangent((squared / before) * direction - corrected)
         length, overlap = longer, inner(vector, direction)
-    return vector, residual - gradient, False, Ended.PRODUCT_LIMIT
+    return vector, scale * (residual - gradient), False, Ended.PRODUCT_LIMIT
 
 
 def _to_boundary(room: float, overlap: float, size: float) -> float:

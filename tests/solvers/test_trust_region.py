@@ -232,20 +232,28 @@ def test_float32_in_float32_out():
         assert case.truth.distance(result.point.astype(float)) < 1e-2
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
-def test_cost_of_any_scale(scale):
+@pytest.mark.parametrize(
+    ("dtype", "exponent"),
+    [(np.float64, e) for e in (-160, -120, -30, -12, 12, 30, 110, 150)]
+    + [(np.float32, e) for e in (-12, 8, 14, 20, 30)],
+)
+@pytest.mark.parametrize("method", [riemtr.PracticalTRM, lambda **k: riemtr.ExactTRM(0.3, **k)])
+def test_cost_of_any_scale(method, dtype, exponent):
     case = riemtr.problems.build("rayleigh", rng=0, n=10)
-    matrix = scale * case.truth.details["matrix"]
+    scale = 10.0**exponent
+    matrix = (scale * case.truth.details["matrix"]).astype(dtype)
     problem = riemtr.Problem(
         riemtr.Sphere(10),
         lambda x: float(x @ matrix @ x),
         euclidean_gradient=lambda x: 2 * matrix @ x,
         euclidean_hessian=lambda x, v: 2 * matrix @ v,
     )
-    solver = riemtr.PracticalTRM(tolerance=1e-8 * scale, curvature_tolerance=1e-6 * scale)
-    result = solver.solve(problem, case.start)
-    assert result.converged
-    assert case.truth.distance(result.point) < 1e-6
+    roundings = np.finfo(dtype).eps * scale
+    solver = method(tolerance=1e2 * roundings, curvature_tolerance=1e4 * roundings)
+    result = solver.solve(problem, case.start.astype(dtype))
+    assert result.converged, result
+    assert result.certificate.verdict == "minimizer"
+    assert case.truth.distance(result.point.astype(float)) < 1e4 * np.finfo(dtype).eps
 
 
 def test_dimension_zero_and_one():
