@@ -26,6 +26,7 @@ LAYERS = {
 }
 # They serve every layer, and know none.
 SHARED = {
+    "arguments",
     "blas_threads",
     "environment",
     "errors",

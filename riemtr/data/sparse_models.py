@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from riemtr.arguments import generator
 from riemtr.data.checks import integer, real
 from riemtr.data.dictionaries import Dictionary, Orthogonal
 
@@ -76,7 +77,7 @@ class BernoulliGaussian:
 
         A and X do not depend on the noise level, only on the seed.
         """
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         dictionary = self.dictionary.matrix(self.n, rng)
         coefficients = np.zeros((self.n, self.p))
         for row in coefficients:  # by rows: temporaries of length p, not n x p
@@ -123,7 +124,7 @@ class ExactlySparse:
 
         A and X do not depend on the noise level, only on the seed.
         """
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         dictionary = self.dictionary.matrix(self.n, rng)
         coefficients = np.zeros((self.n, self.p))
         # Selection sampling (Knuth, TAOCP 2, algorithm 3.4.2S), all columns at once: taking a row

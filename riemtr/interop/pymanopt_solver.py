@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pymanopt
 from pymanopt.optimizers import (
     ConjugateGradient,
@@ -18,6 +17,7 @@ from pymanopt.optimizers import (
 )
 from pymanopt.optimizers.optimizer import Optimizer
 
+from riemtr.arguments import generator
 from riemtr.interop.pymanopt_problem import CountedOracles, EvaluationOracles, Oracles, assemble
 from riemtr.interop.pymanopt_record import Record
 from riemtr.manifolds.protocol import global_numpy_randomness
@@ -132,7 +132,7 @@ class PymanoptSolver:
         """
         converted = as_problem(problem)
         observers = checked_observers(stop, observers)
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         start = start_point(converted, start, rng)
         tolerances = default_tolerances(
             converted.precision(start),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.arguments import generator
 from riemtr.manifolds import (
     exponential,
     has_exponential,
@@ -24,10 +25,12 @@ from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.problem.problem import as_problem
 
+_ROUGH = 1e-3  # accuracy at least of what a cost offers for steps
+
 
 def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.random.Generator]:
     problem = as_problem(problem)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     if point is None:
         point = problem.random_point(rng)
     point = check_point(problem.manifold, point, name="point")
@@ -95,7 +98,7 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
 
     Along a geodesic, f - t <grad, v> - t^2 <v, Hv>/2 must shrink like t^3. On a manifold without
     an exponential map, the transported gradient minus grad + t Hv must shrink like t^2. The
-    Hessian must be symmetric and its products tangent.
+    Hessian must be symmetric, its products tangent, and a matrix that the cost offers the same.
 
     Parameters
     ----------
@@ -148,7 +151,26 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         tangency=_tangency_error(here, product),
         measured=measured,
         stated=bend,
+        mistake=_other_forms(here, direction, product),
     )
+
+
+def _other_forms(here: Evaluation, direction: Any, product: Any) -> str:
+    """Say which other form of the Hessian that the cost offers is not that of its products."""
+    along = here.basis.coordinates(direction)
+    size = max(here.norm(product), here.conversion_size)
+    forms = {"rough_hessian": (here.step_product(direction), _ROUGH)}
+    if here.offers_matrix:
+        rough = here.step_matrix()
+        if not here.has_matrix:
+            forms["rough_hessian_matrix"] = (here.basis.vector(rough @ along), _ROUGH)
+        full = here.basis.vector(here.hessian_matrix() @ along)
+        forms["hessian_matrix"] = (full, here.precision**0.5)
+    for name, (other, accuracy) in forms.items():
+        error = here.norm(other - product)
+        if not error <= accuracy * size:
+            return f"{name} does not agree with hessian: they differ by {error / size:.1e}"
+    return ""
 
 
 def _gradient_error(here: Evaluation, direction: Any, product: Any, t: float) -> float:
@@ -165,7 +187,7 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
 
     Parameters
     ----------
-    manifold : Manifold
+    manifold : Manifold, or Problem on it
         With an exponential map; the distance is that of the points' arrays.
     point : optional
         Where to check; a random point if not given.
@@ -179,7 +201,8 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
     >>> check.ok, round(check.slope)
     (True, 3)
     """
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
+    manifold = getattr(manifold, "manifold", manifold)
     if point is None:
         point = random_point(manifold, rng)
     point = check_point(manifold, point, name="point")

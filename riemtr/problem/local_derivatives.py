@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import norm
 
-from riemtr.manifolds import embed, riemannian_gradient, riemannian_hessian, to_tangent, transport
+from riemtr.manifolds import (
+    embed,
+    is_bounded,
+    riemannian_gradient,
+    riemannian_hessian,
+    to_tangent,
+    transport,
+)
 from riemtr.problem.counts import Counts
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
@@ -53,13 +60,24 @@ class LocalDerivatives:
         """The cost."""
         self.counts.costs += 1
         value = self._local.value
+        if type(value) is float:
+            return value
         if isinstance(value, np.ndarray) and value.size == 1:
-            value = value.reshape(())
+            value = value.reshape(())[()]
+        if isinstance(value, (complex, np.complexfloating)):
+            if not abs(value.imag) <= self.precision**0.5 * abs(value):
+                raise ValueError(
+                    f"the cost must return one real number; it returned {value!r}: is a conjugate "
+                    f"missing?"
+                )
+            value = value.real
         try:
             return float(value)
         except (TypeError, ValueError):
+            called = "; value and gradient are attributes or properties, not methods"
             raise ValueError(
                 f"the cost must return one real number; it returned {value!r}"
+                f"{called if callable(value) else ''}"
             ) from None
 
     @lazy
@@ -177,14 +195,19 @@ class LocalDerivatives:
         if length == 0.0:
             return self.manifold.zero_vector(self.point)
         # The cube root of the precision balances truncation and rounding of central differences.
-        step = share * float(np.cbrt(self.precision)) * max(self._size, 1.0) / length
+        step = share * float(np.cbrt(self.precision)) * self.reach(vector) / length
         ahead, behind = (self._gradient_nearby(sign * step * vector) for sign in (1.0, -1.0))
         return (ahead - behind) * (0.5 / step)
 
-    @lazy
-    def _size(self) -> float:
-        """The largest entry of the point: rounding of steps from there grows with it."""
-        return self._largest_entry(self.point)
+    def reach(self, vector: Any) -> float:
+        """The length of a step along a vector beside which roundings of the point are relative.
+
+        At least 1; more far out where the metric does not shrink steps with the distance.
+        """
+        if is_bounded(self.manifold):
+            return 1.0
+        size, entry = self._largest_entry(self.point), self._largest_entry(vector)
+        return max(1.0, size * self.norm(vector) / entry) if entry > 0.0 else 1.0
 
     def second_opinion(self, vector: Any) -> Any:
         """Hessian product once more; by differences, with steps half as long.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pymanopt
 
+from riemtr.arguments import generator
 from riemtr.manifolds import Sphere, converts_hessians, has_euclidean_metric, random_point
 from riemtr.problem.autodiff import AutogradCost
 from riemtr.problem.costs import CallableCost
@@ -89,6 +91,8 @@ class Problem:
         self.cost: Any
         self._derivatives: Derivatives
         layout = getattr(manifold, "point_layout", 1)
+        _check_signature("cost", cost, manifold)
+        _check_signature("the gradient", gradient, manifold)
         traced = autodiff or AutogradCost
         if hasattr(cost, "at"):
             self.cost = cost
@@ -127,7 +131,7 @@ class Problem:
 
     def random_point(self, rng: Any) -> Any:
         """Draw a point of the manifold, of the cost's own floating-point type if it has one."""
-        point = random_point(self.manifold, np.random.default_rng(rng))
+        point = random_point(self.manifold, generator(rng))
         return point if self.dtype is None else as_type(point, self.dtype)
 
     def precision(self, point: Any) -> float:
@@ -198,6 +202,8 @@ def _check_callables(given: dict[str, Any]) -> None:
 def _check_derivatives(cost: Any, given: dict[str, Any]) -> None:
     """Check that the derivatives given go together, and with the cost."""
     names = {name for name, function in given.items() if function is not None}
+    if isinstance(cost, type) and hasattr(cost, "at"):
+        raise ValueError(f"cost must be an instance; got the class {cost.__name__}: create one")
     if hasattr(cost, "at"):
         if names:
             raise ValueError(
@@ -259,3 +265,22 @@ def _from_pymanopt(problem: pymanopt.Problem) -> Problem:
     converted = Problem(problem.manifold, cost, preconditioner=preconditioner)
     converted._set_derivatives(cost.derivatives)
     return converted
+
+
+def _check_signature(name: str, function: Any, manifold: Any) -> None:
+    """Check that a function takes the arrays of a point, as far as it can be told."""
+    if function is None or hasattr(function, "at"):
+        return
+    layout = getattr(manifold, "point_layout", 1)
+    count = int(np.sum(layout))
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of functions in C
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        arrays = "argument, the point" if count == 1 else "arguments, the arrays of a point"
+        raise ValueError(
+            f"{name} must take {count} {arrays} of {manifold}; it takes {signature}"
+        ) from None

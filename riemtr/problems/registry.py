@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pymanopt
 
+from riemtr.arguments import generator
 from riemtr.errors import unknown_name
 from riemtr.imports import imported
 from riemtr.problem import Problem, as_problem
@@ -140,18 +141,9 @@ def build(name: str, *, rng: Any = None, **parameters: Any) -> Case:
                 f"{', '.join(f'{key}={value!r}' for key, value in known.items())}"
             )
     settings = {**known, **parameters}
-    generator = _generator(rng)
-    case = _as_case(name, builder(generator, **settings), generator)
+    source = generator(rng)
+    case = _as_case(name, builder(source, **settings), source)
     return Case(case.problem, case.start, case.truth, name, settings)
-
-
-def _generator(rng: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
-        ) from None
 
 
 def _as_case(name: str, built: Any, rng: np.random.Generator) -> Case:

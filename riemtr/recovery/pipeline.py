@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.arguments import is_real
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
@@ -166,7 +167,7 @@ def recover_row(
 
 
 def _check(mu: float, solver: RowSolver | None) -> None:
-    if not (mu > 0.0 and math.isfinite(mu)):
+    if not (is_real(mu) and 0.0 < mu < math.inf):
         raise ValueError(f"mu must be a positive finite number; got {mu!r}")
     if solver is not None and not callable(getattr(solver, "solve", None)):
         raise ValueError(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from riemtr.arguments import is_real
 from riemtr.errors import NonFiniteCostError
 from riemtr.problem import Evaluation, Problem
 from riemtr.problem.points import check_point
@@ -15,10 +16,9 @@ from riemtr.solvers.stopping import StoppingCriterion
 
 def check_limits(max_iterations: Any, max_seconds: Any) -> None:
     """Check the limits of a solver."""
-    if not max_iterations >= 0:
-        raise ValueError(f"max_iterations must be at least 0; got {max_iterations!r}")
-    if not max_seconds >= 0.0:
-        raise ValueError(f"max_seconds must be at least 0; got {max_seconds!r}")
+    for name, value in (("max_iterations", max_iterations), ("max_seconds", max_seconds)):
+        if not (is_real(value) and value >= 0):
+            raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
 
 
 def checked_observers(stop: Any, observers: Any) -> tuple[Observer, ...]:

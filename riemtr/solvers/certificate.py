@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from riemtr.arguments import is_real
 from riemtr.problem import Evaluation, as_problem
 from riemtr.problem.points import check_point
+from riemtr.problem.second_difference import contradicting_bend
 
 MINIMIZER = "minimizer"
 SADDLE = "saddle"
@@ -30,7 +32,7 @@ def default_tolerances(
     """Fill in tolerances that make sense at a machine precision: 1e-6, or 1e-3 in float32."""
     fallback = 1e-6 if precision < 1e-12 else 1e-3
     for name, value in (("tolerance", gradient), ("curvature_tolerance", curvature)):
-        if value is not None and not value >= 0.0:
+        if value is not None and not (is_real(value) and value >= 0.0):
             raise ValueError(f"{name} must be a nonnegative number, or None; got {value!r}")
     return Tolerances(
         fallback if gradient is None else float(gradient),
@@ -47,8 +49,8 @@ class Certificate:
     verdict : str
         "minimizer": second-order point to tolerance (the smallest eigenvalue's lower bound is at
         least ``-curvature_tolerance``); "saddle" or "maximizer": decidedly negative curvature;
-        "unresolved": the error bound straddles the threshold; "not-critical": the gradient norm is
-        above ``tolerance``.
+        "unresolved": the error bound straddles the threshold, or the cost itself bends otherwise
+        than its Hessian says; "not-critical": the gradient norm is above ``tolerance``.
     gradient_norm : float
     min_eigenvalue : float
         Smallest eigenvalue of the Riemannian Hessian (nan where the point is not critical,
@@ -62,6 +64,9 @@ class Certificate:
         with no flat direction.
     tolerance, curvature_tolerance : float
         What the verdict was measured with.
+    contradicting_bend : float or None
+        The second difference of the cost along the direction, where it shows that the derivatives
+        are wrong: see :func:`riemtr.check_hessian`.
     """
 
     verdict: str
@@ -72,6 +77,7 @@ class Certificate:
     strict: bool
     tolerance: float
     curvature_tolerance: float
+    contradicting_bend: float | None = None
 
     def __repr__(self) -> str:
         return (
@@ -84,6 +90,11 @@ class Certificate:
         """What is known of the smallest eigenvalue."""
         if self.verdict == NOT_CRITICAL:
             return "curvature not looked at"
+        if self.contradicting_bend is not None:
+            return (
+                f"the cost bends by {self.contradicting_bend:.3g} where its Hessian says "
+                f"{self.min_eigenvalue:.3g}: see riemtr.check_gradient and check_hessian"
+            )
         if self.verdict in (SADDLE, MAXIMIZER):  # how far below is of no interest
             return f"smallest eigenvalue at most {self.min_eigenvalue:.3e}"
         if self.error_bound > 0.1 * abs(self.min_eigenvalue):  # known no better than was needed
@@ -102,7 +113,7 @@ class Certificate:
 
 
 def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
-    """Certify an evaluated point."""
+    """Certify an evaluated point; two costs beside it confirm what the Hessian says."""
     size = here.gradient_norm
     if not size <= tolerances.gradient:
         return Certificate(
@@ -116,7 +127,14 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
             tolerances.curvature,
         )
     curvature = here.curvature(tolerances.curvature)
-    if curvature.lower_bound >= -tolerances.curvature:
+    bend = None
+    if curvature.direction is not None:
+        bend = contradicting_bend(
+            here, curvature.direction, curvature.min_eigenvalue, tolerances.curvature
+        )
+    if bend is not None:
+        verdict = UNRESOLVED
+    elif curvature.lower_bound >= -tolerances.curvature:
         verdict = MINIMIZER
     elif not curvature.decides(tolerances.curvature):
         verdict = UNRESOLVED
@@ -128,11 +146,12 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
         verdict,
         size,
         curvature.min_eigenvalue,
-        curvature.error_bound,
+        curvature.error_bound if bend is None else math.inf,
         curvature.direction,
-        curvature.lower_bound > tolerances.curvature,
+        bend is None and curvature.lower_bound > tolerances.curvature,
         tolerances.gradient,
         tolerances.curvature,
+        bend,
     )
 
 

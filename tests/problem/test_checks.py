@@ -264,7 +264,7 @@ def test_numbers_text_and_picture():
     fitted = np.polyfit(np.log(good.steps[piece]), np.log(good.errors[piece]), 1)[0]
     assert fitted == pytest.approx(good.slope, abs=1e-9)
     axes = good.plot()
-    assert axes.get_title() == "gradient"
+    assert axes.get_title() == "gradient: ok"
     assert axes.get_xscale() == axes.get_yscale() == "log"
     line = axes.get_lines()[1]
     np.testing.assert_array_equal(line.get_xdata(), good.steps[piece])
@@ -353,3 +353,66 @@ def test_large_constants(seed):
     hidden = check_gradient(shifted(1e13, 1.5), rng=seed)
     assert not hidden.ok
     assert "subtract a constant" in repr(hidden)
+
+
+def with_matrix(**forms):
+    """The quadratic cost of MATRIX whose Hessian comes in other forms too."""
+
+    class Point:
+        def __init__(self, x):
+            self.value, self.gradient = x @ MATRIX @ x, 2.0 * MATRIX @ x
+
+        def hessian(self, v):
+            return 2.0 * MATRIX @ v
+
+    for name, form in forms.items():
+        setattr(Point, name, form)
+
+    class Cost:
+        at = staticmethod(Point)
+
+    return riemtr.Problem(riemtr.Sphere(4), Cost())
+
+
+MATRIX = np.diag([1.0, 2.0, 3.0, 4.0])
+
+
+@pytest.mark.parametrize("form", ["hessian_matrix", "rough_hessian_matrix", "rough_hessian"])
+def test_every_form_of_the_hessian_is_checked(form):
+    def problem(factor):
+        forms = {"hessian_matrix": lambda self: 2.0 * MATRIX}
+        if form == "rough_hessian":
+            forms[form] = lambda self, v: factor * MATRIX @ v
+        else:
+            forms[form] = lambda self: factor * MATRIX
+        return with_matrix(**forms)
+
+    assert riemtr.check_hessian(problem(2.0), rng=0).ok
+    check = riemtr.check_hessian(problem(2.1), rng=0)
+    assert not check.ok
+    assert f"; {form} does not agree with hessian" in repr(check)
+
+
+def test_a_wrong_gradient_is_not_the_hessians_fault():
+    problem = riemtr.Problem(
+        riemtr.Sphere(4),
+        lambda x: x @ MATRIX @ x,
+        euclidean_gradient=lambda x: MATRIX @ x,
+        euclidean_hessian=lambda x, v: 2.0 * MATRIX @ v,
+    )
+    assert "see check_gradient" in riemtr.check_hessian(problem, rng=0).hint
+
+
+def test_a_sharp_cost_with_right_derivatives_passes():
+    data = np.random.default_rng(0).standard_normal((20, 2000))
+    problem = riemtr.dictionary_problem(data, mu=1e-2)
+    checks = [riemtr.check_hessian(problem, rng=seed) for seed in range(20)]
+    assert all(checks)
+
+
+def test_a_problem_stands_for_its_manifold():
+    problem = riemtr.Problem(riemtr.Sphere(4), lambda x: x @ MATRIX @ x)
+    check = riemtr.check_retraction(problem, rng=0)
+    assert check.ok
+    assert check.symmetry_error is None
+    assert "symmetry" not in repr(check)

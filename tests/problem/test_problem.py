@@ -634,3 +634,45 @@ def test_differences_are_told():
     )
     assert repr(problem).endswith("Hessian by differences)")
     assert "(by differences of gradients)" in repr(riemtr.PracticalTRM().solve(problem, rng=0))
+
+
+def test_a_class_is_no_cost():
+    class Cost:
+        def at(self, point):
+            return point
+
+    with pytest.raises(ValueError, match="cost must be an instance; got the class Cost"):
+        riemtr.Problem(riemtr.Sphere(3), Cost)
+
+
+def test_functions_take_the_arrays_of_a_point():
+    pair = pm.Product([riemtr.Sphere(3), riemtr.Sphere(3)])
+    with pytest.raises(ValueError, match=r"cost must take 2 arguments, .*; it takes \(x\)"):
+        riemtr.Problem(pair, lambda x: x[0] @ x[1])
+    with pytest.raises(ValueError, match=r"the gradient must take 1 argument, the point of"):
+        riemtr.Problem(riemtr.Sphere(3), lambda x: x[0], euclidean_gradient=lambda x, y: x)
+    assert riemtr.Problem(riemtr.Sphere(3), np.linalg.norm)  # optional ones do no harm
+
+
+def test_a_complex_cost_is_refused():
+    circle = pm.ComplexCircle(3)
+    point = circle.random_point()
+    matrix = np.diag([1.0, 2.0, 3.0]) + 1j
+    with pytest.raises(ValueError, match="is a conjugate missing"):
+        riemtr.Problem(circle, lambda x: x @ matrix @ x).at(point).cost  # noqa: B018
+    hermitian = matrix + matrix.conj().T
+    problem = riemtr.Problem(circle, lambda x: anp.conj(x) @ hermitian @ x)
+    assert isinstance(problem.at(point).cost, float)
+
+
+def test_methods_in_place_of_attributes_are_named():
+    class Point:
+        def value(self):
+            return 0.0
+
+    class Cost:
+        def at(self, point):
+            return Point()
+
+    with pytest.raises(ValueError, match="attributes or properties, not methods"):
+        riemtr.Problem(riemtr.Sphere(3), Cost()).at(np.eye(3)[0]).cost  # noqa: B018

@@ -45,7 +45,7 @@ def test_bad_arguments(solver, problem, arguments, message):
         ({"move": 3}, "move must be a function, such as riemtr.manifolds.retraction; got 3"),
         ({"warm_up": None}, "warm_up must be a function, such as riemtr.solvers.continuation"),
         ({"subproblem": riemtr.TruncatedCG}, r"subproblem must be a part .*TruncatedCG\(\)"),
-        ({"max_seconds": np.nan}, "max_seconds must be at least 0; got nan"),
+        ({"max_seconds": np.nan}, "max_seconds must be a number of at least 0; got nan"),
     ],
     ids=["move", "warm_up", "class", "nan"],
 )

@@ -285,3 +285,60 @@ def test_far_out_among_the_positive_definite_matrices(smallest):
     certificate = riemtr.certify(problem, np.diag(diagonal))
     assert certificate.verdict == "saddle"
     assert certificate.min_eigenvalue == pytest.approx(-1.0, rel=0.03)
+
+
+DIAGONAL = np.diag([1.0, 2.0, 3.0, 4.0])
+
+
+def quadratic(gradient_factor: float, hessian_factor: float, shift: float) -> riemtr.Problem:
+    return riemtr.Problem(
+        riemtr.Sphere(4),
+        lambda x: float(x @ DIAGONAL @ x),
+        euclidean_gradient=lambda x: gradient_factor * DIAGONAL @ x,
+        euclidean_hessian=lambda x, v: hessian_factor * DIAGONAL @ v + shift * v,
+    )
+
+
+@pytest.mark.parametrize(
+    ("derivatives", "end", "bend"),
+    [
+        ((2.0, 2.0, 20.0), 3, -6.0),  # a shifted Hessian, at the maximizer
+        ((-2.0, -2.0, 0.0), 3, -2.0),  # signs of another cost
+        ((1.0, 1.0, 0.0), 0, 2.0),  # a forgotten factor
+    ],
+)
+def test_wrong_derivatives_are_contradicted_by_the_cost(derivatives, end, bend):
+    certificate = riemtr.certify(quadratic(*derivatives), np.eye(4)[end])
+    assert certificate.verdict == "unresolved"
+    assert not certificate.strict
+    assert certificate.contradicting_bend == pytest.approx(bend, rel=1e-4)
+    assert "check_hessian" in repr(certificate)
+
+
+def test_right_derivatives_are_not_contradicted():
+    """Kinks, rounding, large values and steep fourth orders leave the verdict to the Hessian."""
+    cases = [
+        (lambda x: anp.sum(anp.abs(x - 1.0)) + 0.5 * anp.sum(x**2), np.zeros(3) + 1.0, None),
+        (lambda x: 1e12 + anp.sum(x**2), np.zeros(3), "minimizer"),
+        (lambda x: anp.sum(x**4), np.zeros(3), "minimizer"),
+        (lambda x: anp.sum((x - 1e9) ** 2), np.full(3, 1e9), "minimizer"),
+        (lambda x: anp.sum(anp.log(anp.cosh(x / 1e-5))) * 1e-5, np.zeros(3), "minimizer"),
+    ]
+    for cost, point, verdict in cases:
+        problem = riemtr.Problem(Euclidean(3), cost)
+        certificate = riemtr.certify(problem, point, tolerance=10.0)
+        assert certificate.contradicting_bend is None
+        assert verdict is None or certificate.verdict == verdict
+
+
+def test_the_cost_confirms_certificates_far_out_in_an_invariant_metric():
+    target = np.diag([1e6, 1.0, 1e-6])
+    manifold = pm.SymmetricPositiveDefinite(3)
+    inverse = np.linalg.inv(target)
+    problem = riemtr.Problem(
+        manifold,
+        lambda x: anp.trace(anp.dot(inverse, x)) - anp.linalg.slogdet(x)[1],
+    )
+    certificate = riemtr.certify(problem, target)
+    assert certificate.verdict == "minimizer"
+    assert certificate.min_eigenvalue == pytest.approx(1.0, rel=1e-6)

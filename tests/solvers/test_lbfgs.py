@@ -35,7 +35,8 @@ def test_each_point_is_evaluated_once(case):
         euclidean_hessian=lambda x, v: 2.0 * matrix @ v,
     )
     result = LBFGS().solve(problem, rng=0)
-    assert result.counts.costs == result.counts.gradients == len(visited)
+    assert result.counts.costs == result.counts.gradients
+    assert len(visited) == result.counts.costs + 2  # beside the end, to confirm the Hessian there
     assert result.counts.hessian_products == 0
     assert result.history["costs"][-1] == result.counts.costs
     assert len(result.history["cost"]) == result.iterations + 1
@@ -116,8 +117,8 @@ def test_a_cost_that_is_not_finite_is_refused():
     [
         ({"tolerance": -1.0}, "tolerance must be a nonnegative number"),
         ({"memory": 0}, "memory must be at least 1"),
-        ({"max_iterations": -1}, "max_iterations must be at least 0"),
-        ({"max_seconds": -1.0}, "max_seconds must be at least 0"),
+        ({"max_iterations": -1}, "max_iterations must be a number of at least 0"),
+        ({"max_seconds": -1.0}, "max_seconds must be a number of at least 0"),
     ],
 )
 def test_bad_options_are_refused(options, message):

