@@ -43,6 +43,8 @@ POSITIVE_DEFINITE = (
     SpecialHermitianPositiveDefinite,
     SymmetricPositiveDefinite,
 )
+# pymanopt's have to_tangent_space from a manifold without their constraint.
+_INHERITS_TANGENCY = (SkewSymmetric, SpecialHermitianPositiveDefinite, Symmetric)
 _NEEDS_POLE_LADDER = (
     *POSITIVE_DEFINITE,
     PoincareBall,
@@ -133,8 +135,7 @@ def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
         # pymanopt's projection doubles the gauge part of a vector instead of removing it.
         rows = vector - point * (point * vector).sum(axis=1, keepdims=True)
         return 2.0 * rows - manifold.projection(point, rows)
-    if isinstance(manifold, SpecialHermitianPositiveDefinite):
-        # pymanopt inherits the method from a manifold without the constraint on the determinant.
+    if isinstance(manifold, _INHERITS_TANGENCY):
         return manifold.projection(point, vector)
     try:
         return manifold.to_tangent_space(point, vector)
@@ -230,7 +231,7 @@ def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
         return manifold.transport(point_a, point_b, vector)
     length = manifold.norm(point_a, vector)
     if not length > 0.0:
-        return manifold.zero_vector(point_b)
+        return 0.0 * vector
     middle = manifold.exp(point_a, 0.5 * manifold.log(point_a, point_b))
     tip = manifold.exp(point_a, vector / length)
     mirrored = manifold.exp(middle, -manifold.log(middle, tip))

@@ -24,7 +24,9 @@ from riemtr.manifolds.protocol import (
 
 
 def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
-    """Draw a tangent vector, of unit length, at a point of any manifold."""
+    """Draw a tangent vector at a point of any manifold, of unit length where there are any."""
+    if manifold.dim == 0:
+        return manifold.zero_vector(point)
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return _of_product(manifold, point, rng)

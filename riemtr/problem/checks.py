@@ -41,7 +41,9 @@ def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.rand
 
 
 def _tangency_error(here: Evaluation, vector: Any) -> float:
-    size = here.norm(vector)
+    # Near a critical point little is left of a gradient but the rounding of what it is made of.
+    rounding = here.precision**0.5 * abs(here.cost)
+    size = max(here.norm(vector), here.conversion_size, rounding)
     return here.norm(vector - here.tangent(vector)) / size if size > 0.0 else 0.0
 
 

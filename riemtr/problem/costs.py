@@ -53,22 +53,26 @@ class CallablePoint:
         self._owner = owner
         self._arrays = flatten(point, owner.layout)
 
+    def _copies(self) -> list[Any]:
+        """The point's arrays, for a function to do with as it likes."""
+        return [np.array(array) for array in self._arrays]
+
     @lazy
     def value(self) -> Any:
         """The cost."""
-        return self._owner.cost(*self._arrays)
+        return self._owner.cost(*self._copies())
 
     @lazy
     def gradient(self) -> Any:
         """The gradient, in the layout of a point."""
-        return self._own(self._owner.gradient(*self._arrays))
+        return self._own(self._owner.gradient(*self._copies()))
 
     def hessian(self, vector: Any) -> Any:
         """Hessian product, in the layout of a point; by autograd if no Hessian was given."""
         if self._owner.hessian is None:
             return self._traced.hessian(vector)
-        vectors = flatten(vector, self._owner.layout)
-        return self._own(self._owner.hessian(*self._arrays, *vectors))
+        vectors = [np.array(part) for part in flatten(vector, self._owner.layout)]
+        return self._own(self._owner.hessian(*self._copies(), *vectors))
 
     @lazy
     def _traced(self) -> SharedWorkPoint:

@@ -2,7 +2,7 @@
 
 The error of a local model, against the length of the step, is on a log-log plot a line whose slope
 is the order of the error. Rounding bends the line at short steps and higher orders bend it at long
-ones, so the slope is that of its straightest piece.
+ones, so the slope is that of a straight piece in between, of the shortest steps if there are more.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from riemtr.errors import require
 _SLOPE_TOLERANCE = {"double": 0.15, "single": 0.4}
 _STEP_COUNT = 51
 _WINDOW = 10
+_STRAIGHT = 1e-2  # sum of squares, in decades, up to which a piece is straight
 # Multiples of the rounding of one value within which an error is nothing but rounding, and from
 # which on it is mostly something else (in single precision there is no room for more).
 _ROUNDING = 1e3
@@ -103,7 +104,7 @@ class DerivativeCheck:
         """Draw a line of the expected slope through the fitted piece's middle."""
         middle = (self.linear_piece.start + self.linear_piece.stop) // 2
         line = shown[middle] * (self.steps / self.steps[middle]) ** self.expected_slope
-        visible = line >= np.nanmin(shown)
+        visible = (line >= np.nanmin(shown)) & (line <= 10.0 * np.nanmax(shown))
         axes.loglog(
             self.steps[visible],
             line[visible],
@@ -121,17 +122,19 @@ def step_lengths(precision: float) -> np.ndarray:
 
 
 def _fit(steps: np.ndarray, errors: np.ndarray, rounding: float) -> tuple[float, slice]:
-    """Slope of the straightest piece of the log-log curve that stands out of the rounding."""
+    """Slope of the first straight piece of the log-log curve that stands out of the rounding."""
     logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
     pieces = [slice(first, first + _WINDOW) for first in range(len(steps) - _WINDOW + 1)]
     clear = [piece for piece in pieces if errors[piece].min() > rounding]
-    best = (np.inf, np.nan, pieces[-1])
+    fits = []
     for piece in clear or pieces:
         coefficients, residual, *_ = np.polyfit(np.log10(steps[piece]), logs[piece], 1, full=True)
         badness = float(residual[0]) if len(residual) else 0.0
-        if badness < best[0]:
-            best = (badness, float(coefficients[0]), piece)
-    return best[1], best[2]
+        fits.append((badness, float(coefficients[0]), piece))
+    # Where the line has two straight pieces, a small error of low order is that of short steps.
+    straight = max(_STRAIGHT, min(badness for badness, *_ in fits))
+    _, slope, piece = next(fit for fit in fits if fit[0] <= straight)
+    return slope, piece
 
 
 def judge(

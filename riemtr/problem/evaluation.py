@@ -24,6 +24,8 @@ from riemtr.problem.local_derivatives import LocalDerivatives
 
 # Accuracy of a matrix multiplied in single precision, with room for its sums.
 _ROUGH = 1e-5
+# Dimension up to which the matrix is formed by products where Lanczos does not decide.
+_FEW_PRODUCTS = 200
 
 
 class Evaluation(LocalDerivatives):
@@ -91,7 +93,7 @@ class Evaluation(LocalDerivatives):
 
         In single precision where the cost offers that at a lower price, and no better is known.
         """
-        return self._rough_matrix if self._is_rough else self._matrix
+        return _finite(self._rough_matrix if self._is_rough else self._matrix)
 
     @property
     def _is_rough(self) -> bool:
@@ -106,13 +108,7 @@ class Evaluation(LocalDerivatives):
     @lazy
     def eigh(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
-        matrix = self.hessian_matrix()
-        if not np.all(np.isfinite(matrix)):
-            raise NonFiniteHessianError(
-                "the Hessian has NaN or infinite entries at this point; find out where with "
-                "riemtr.check_hessian(problem, point)"
-            )
-        return np.linalg.eigh(matrix)
+        return np.linalg.eigh(_finite(self.hessian_matrix()))
 
     @property
     def has_matrix(self) -> bool:
@@ -158,6 +154,9 @@ class Evaluation(LocalDerivatives):
             found = dense_curvature(self)
         else:
             found = lanczos_curvature(self, tolerance)
+            small = self.manifold.dim <= _FEW_PRODUCTS and math.isfinite(found.min_eigenvalue)
+            if small and not found.decides(tolerance):
+                found = dense_curvature(self)
         self._curvature = found.not_below(self._proved_bound)
         return self._curvature
 
@@ -193,3 +192,12 @@ class Evaluation(LocalDerivatives):
             if curvature.decides(tolerance):
                 decided = curvature.lower_bound >= -tolerance
         return decided
+
+
+def _finite(matrix: np.ndarray) -> np.ndarray:
+    if not np.isfinite(matrix).all():
+        raise NonFiniteHessianError(
+            "the Hessian has NaN or infinite entries at this point; find out where with "
+            "riemtr.check_hessian(problem, point)"
+        )
+    return matrix

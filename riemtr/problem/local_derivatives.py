@@ -187,13 +187,16 @@ class LocalDerivatives:
         if kinds.embeds_vectors:
             embedded = embed(self.manifold, self.point, vector)
         image = self.in_precision(product(embedded))
+        wrong = _mismatch(image, self.point)
+        if wrong:
+            raise ValueError(f"a Hessian product{wrong}")
         return riemannian_hessian(self.manifold, self.point, self._raw_gradient, image, vector)
 
     def _difference(self, vector: Any, share: float = 1.0) -> Any:
         length = self.norm(vector)
         self.counts.hessian_products += 1
         if length == 0.0:
-            return self.manifold.zero_vector(self.point)
+            return 0.0 * vector
         # The cube root of the precision balances truncation and rounding of central differences.
         step = share * float(np.cbrt(self.precision)) * self.reach(vector) / length
         ahead, behind = (self._gradient_nearby(sign * step * vector) for sign in (1.0, -1.0))

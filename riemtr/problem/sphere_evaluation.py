@@ -6,6 +6,7 @@ converts gradients and Hessians. Around products of microseconds, calls that do 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,20 @@ class SphereEvaluation(Evaluation):
             return self._as_tangent(self._raw_gradient)
         return self._raw_gradient - self._slope * self.point
 
+    @lazy
+    def conversion_size(self) -> float:
+        """Size of the Euclidean gradient, from its two parts."""
+        if self.problem.derivatives.hessian != "euclidean":
+            return 0.0
+        return math.hypot(self._slope, self.gradient_norm)
+
     def _product(self, product: Any, vector: np.ndarray, kinds: Derivatives) -> Any:
         image = self.in_precision(product(vector))
+        if np.shape(image) != vector.shape:
+            raise ValueError(
+                f"a Hessian product must have the shape of the point, {vector.shape}; it has "
+                f"{np.shape(image)}"
+            )
         if kinds.hessian == "riemannian":
             return self._as_tangent(image)
         # Sphere.euclidean_to_riemannian_hessian, with <grad, q> computed once per point.

@@ -11,6 +11,8 @@ from riemtr.subproblem import Step
 
 # Share of the cost beyond which a decrease is never taken for rounding.
 _LARGEST_SHIFT = 1e-6
+# What the gradient must fall to where costs tell nothing, or the step was no good.
+_FALL = 0.9
 
 
 class Verdict(NamedTuple):
@@ -52,6 +54,7 @@ class RatioTest:
 
     Close to convergence both decreases drown in rounding; a multiple of it is added to both, so
     that the ratio tends to 1 there (Conn, Gould and Toint, Trust-Region Methods, section 17.4.2).
+    Where it does, the gradient must fall instead.
 
     Parameters
     ----------
@@ -78,7 +81,16 @@ class RatioTest:
         actual = here.cost - there.cost
         multiple = min(self.regularization, _LARGEST_SHIFT / here.precision)
         ratio = _ratio(actual, step.predicted_decrease, multiple * noise)
+        by_shift = actual < self.threshold * step.predicted_decrease
+        if by_shift and ratio >= self.threshold and not _flattens(here, there):
+            # Nothing else tells that the model is no good, as where it follows a direction along
+            # which the cost is the same by a symmetry.
+            return Verdict(0.0, False)
         return Verdict(ratio, ratio >= self.threshold)
+
+
+def _flattens(here: Evaluation, there: Evaluation) -> bool:
+    return there.gradient_norm <= _FALL * here.gradient_norm
 
 
 def _ratio(actual: float, predicted: float, shift: float) -> float:

@@ -13,6 +13,8 @@ from riemtr.problem.points import check_point
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.stopping import StoppingCriterion
 
+_TANGENCY = 1e-3  # what may be outside the tangent space, in single precision as well
+
 
 def check_limits(max_iterations: Any, max_seconds: Any) -> None:
     """Check the limits of a solver."""
@@ -44,10 +46,18 @@ def start_point(problem: Problem, start: Any, rng: Any) -> Any:
     return check_point(problem.manifold, start)
 
 
-def check_finite(here: Evaluation) -> None:
-    """Check that there is a cost to begin with."""
+def check_beginning(here: Evaluation) -> None:
+    """Check that there is a cost to begin with, and that its gradient is one."""
     if not (math.isfinite(here.cost) and math.isfinite(here.gradient_norm)):
         raise NonFiniteCostError(
             f"the cost at the start is {here.cost} and its gradient norm "
             f"{here.gradient_norm}: both must be finite; choose another start, or mend the cost"
         )
+    if here.problem.derivatives.gradient == "riemannian":
+        outside = here.norm(here.gradient - here.tangent(here.gradient))
+        if outside > _TANGENCY * max(here.gradient_norm, abs(here.cost)):
+            raise ValueError(
+                f"riemannian_gradient must be tangent to {here.manifold}; of its norm "
+                f"{here.gradient_norm:.2g}, {outside:.2g} are not: pass it as euclidean_gradient, "
+                f"or project it"
+            )

@@ -8,8 +8,8 @@ from typing import Any
 
 from riemtr.arguments import is_real
 from riemtr.problem import Evaluation, as_problem
+from riemtr.problem.cost_differences import contradicting_bend
 from riemtr.problem.points import check_point
-from riemtr.problem.second_difference import contradicting_bend
 
 MINIMIZER = "minimizer"
 SADDLE = "saddle"

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from riemtr.errors import NonFiniteHessianError
-from riemtr.manifolds import typical_distance
+from riemtr.manifolds import is_bounded, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
 from riemtr.problem.layout import like
 from riemtr.solvers.acceptance import AcceptanceRule, Verdict
-from riemtr.solvers.arguments import check_finite
+from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.certificate import Tolerances
 from riemtr.solvers.consistency import Consistency
 from riemtr.solvers.iteration import Iteration, Observer, history_row
@@ -31,6 +31,8 @@ from riemtr.subproblem import Step, SubproblemSolver
 
 # Iterations without a lower cost or a clearly smaller gradient before a run is called off.
 _PATIENCE = 50
+# How far, over its first value, a cost may fall on an unbounded manifold before it has no bottom.
+_ABYSS = 1e30
 # Roundings that a cost may be off by.
 _ROUNDINGS = 10
 # What stands for the judgement of a step before the first one, and of one to where nothing is.
@@ -88,11 +90,16 @@ class Descent:
         limit = solver.radius.limit(problem)
         smallest = here.precision * typical_distance(problem.manifold)
         scale = min(1.0, abs(here.cost))
+        bottom = -math.inf
+        if not is_bounded(problem.manifold):
+            bottom = -_ABYSS * max(1.0, abs(here.cost))
         progress = _Progress(here)
         iteration = self._iteration(here, radius)
         while True:
             wish = self._record(iteration)
             reason = criterion.check(iteration) or wish
+            if reason is None and here.cost < bottom:
+                reason = Reason(Status.UNBOUNDED, f"it fell to {here.cost:.1e}")
             if reason is None and (progress.idle >= _PATIENCE or radius < smallest):
                 reason = self._no_progress(progress, radius)
             if reason is not None:
@@ -109,7 +116,8 @@ class Descent:
                 return Reason(Status.STALLED, f"no step: {error}")
             if not step.norm > 0.0:
                 return Reason(Status.STALLED, "the model has no descent left")
-            noise = here.precision * max(abs(here.cost), scale)
+            # Rounding of the point itself changes the cost by that of its Euclidean gradient.
+            noise = here.precision * max(abs(here.cost), scale, here.conversion_size)
             there, verdict = self._attempt(here, step, noise)
             radius = min(solver.radius.update(radius, verdict, step), limit)
             if verdict.accepted:
@@ -139,7 +147,7 @@ class Descent:
         if self.best is not None:  # of an earlier stage
             here.follow(self.best)
         self.best = here
-        check_finite(here)
+        check_beginning(here)
         return here
 
     def _iteration(

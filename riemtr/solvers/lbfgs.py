@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from riemtr.errors import DoesNotApply
 from riemtr.manifolds import Sphere
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
-from riemtr.solvers.arguments import check_finite, check_limits, checked_observers, start_point
+from riemtr.solvers.arguments import check_beginning, check_limits, checked_observers, start_point
 from riemtr.solvers.certificate import default_tolerances
 from riemtr.solvers.foreign import Recorder, Stop, certified
 from riemtr.solvers.iteration import Observer
@@ -171,7 +171,7 @@ class _Run:
 
     def begin(self) -> None:
         """Record the start, where the run may end already."""
-        check_finite(self.here)
+        check_beginning(self.here)
         self.record.note(self.here)
 
     def _at(self, flat: np.ndarray) -> Evaluation:

@@ -31,6 +31,10 @@ class Status(Enum):
         "the gradient vanished, but on the way the cost did not change as the gradient says: find "
         "the mistake with check_gradient"
     )
+    UNBOUNDED = (
+        "the cost falls without end as points go to infinity: it has no minimum there to find, "
+        "mind its sign or add a term that bounds it"
+    )
     INTERRUPTED = "interrupted from the keyboard: the result holds the best point so far"
     STOPPED = "stopped by an observer or a stopping criterion, as asked"
 

@@ -65,6 +65,8 @@ def _solve_order_one(
     values = [float(s.dot(gradient + 0.5 * hessian.dot(s))) for s, _ in candidates]
     vector, combined = candidates[int(np.argmin(values))]
     size = float(np.abs(hessian).max()) + float(np.abs(gradient).max()) / radius
+    if size == 0.0:
+        return np.zeros_like(gradient), 0.0, False, False
     on_boundary = multiplier > 1e-6 * size or math.sqrt(vector.dot(vector)) >= radius * (1 - 1e-7)
     return vector, multiplier, on_boundary, combined and on_boundary
 

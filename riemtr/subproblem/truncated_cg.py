@@ -164,7 +164,7 @@ def conjugate_gradients(
     direction = -corrected
     squared = inner(residual, corrected)
     if not 0.0 < squared < math.inf:
-        nothing = here.manifold.zero_vector(here.point)
+        nothing = 0.0 * here.gradient
         return nothing, nothing, False, Ended.INTERIOR
     length = overlap = 0.0  # |vector|^2 and <vector, direction>
     room = radius * radius
