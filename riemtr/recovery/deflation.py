@@ -15,7 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from riemtr.data.blocks import column_blocks, column_lengths, gram
-from riemtr.recovery.lone_samples import count_lone
+from riemtr.recovery.lone_samples import (
+    count_copies,
+    count_lone,
+    keys_of_samples,
+    leverages,
+    samples_per_direction,
+)
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
@@ -132,15 +138,26 @@ class Deflation(Coordinates):
         """Count the samples that are not zero."""
         return int(np.count_nonzero(self.lengths))
 
+    def count_directions(self) -> int:
+        """Count their different directions."""
+        return len(self._per_direction)
+
+    @cached_property
+    def _per_direction(self) -> np.ndarray:
+        keys = keys_of_samples(self.data, self.lengths)
+        return samples_per_direction(keys, self.data.dtype)
+
     def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, vanishing, most)
-        return Zeros(turned.count, self.rotation @ turned.gram @ self.rotation.T)
+        there = (self.rotation @ each @ self.rotation.T for each in (turned.gram, turned.unit_gram))
+        return Zeros(turned.count, *there)
 
     def lone(self, direction: np.ndarray, vanishing: float, most: int, factor: np.ndarray) -> int:
         """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
         turned, there = self.rotation.T @ direction, factor @ self.rotation
-        return count_lone(self.data, self.lengths, turned, vanishing, most, there)
+        found = leverages(self.data, self.lengths, turned, vanishing, most, there)
+        return count_lone(found, self.data.dtype, count_copies(self._per_direction))
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data; in the original coordinates, without dual."""
@@ -170,6 +187,15 @@ class Deflation(Coordinates):
         overwrite(form.scales[:, None] * (form.directions.T @ self.rotation), self.data)
         clear_rounding(self.data, lengths, form.scales, vanishing)
         return self.data
+
+    def preview(self, form: NormalForm, vanishing: np.ndarray) -> np.ndarray | None:
+        """Return what :meth:`coefficients` would, as an array of its own; None if too large."""
+        if self.data.size > _SMALL_ENTRIES:
+            return None
+        matrix = form.scales[:, None] * (form.directions.T @ self.rotation)
+        X = matrix.astype(self.data.dtype) @ self.data
+        clear_rounding(X, self.lengths, form.scales, vanishing)
+        return X
 
     def _reflect(self, mirror: np.ndarray, weights: np.ndarray, sign: float) -> None:
         self._own()

@@ -8,7 +8,8 @@ chance to no vertex, and so shows that the data do follow the model.
 Where no row is exactly sparse, as of images, nothing speaks against rows that are sparser than
 noise of the same shape can be made. One that is not, such as the brightness of images, is what the
 others leave; two or more could be mixed at will, as Gaussian sources can, and are not to be
-trusted. Nor are rows of data that lost a good part by a reduction of the rank.
+trusted. Nor are rows of data that lost a good part by a reduction of the rank, or, where they are
+exactly sparse, any part: there are more sources than rows then.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _INDEPENDENT = 0.1  # least part of a direction outside the span of better rows
 _NOISE = 0.62
 _FEW = 5  # samples per dimension below which noise has rows as sparse as the model's
 _LOST = 0.2  # residual from which a reduction of the rank counts as one: 4% of the energy
+_LOST_EXACT = 1e-4  # and of data without noise, as those with exactly sparse rows are
 # Share of zeros from which a row shows that data follow the model. Integers, such as pixels, cancel
 # in some combinations on a few percent of the samples.
 _SPARSE = 0.25
@@ -39,7 +41,7 @@ class Sorting:
     ``dependent`` are those rows, among the others, that lie in the span of better ones.
     ``some_exact`` if there is an exact row with a good share of zeros; ``model_holds`` also if
     there is a row with as many that hold it redundantly in half of the directions at least.
-    ``samples`` is how many there are that are not zero.
+    ``different`` is how many samples there are, not counting zeros and what is parallel to others.
     """
 
     good: tuple[int, ...]
@@ -47,10 +49,10 @@ class Sorting:
     dependent: tuple[int, ...]
     some_exact: bool
     model_holds: bool
-    samples: int
+    different: int
 
 
-def sort_rows(rows: Sequence[Atom], samples: int) -> Sorting:
+def sort_rows(rows: Sequence[Atom], samples: int, different: int) -> Sorting:
     """Tell good rows from bad ones, the better first where two exclude each other."""
     sparse = [row for row in rows if row.zeros >= _SPARSE * samples]
     some_exact = any(row.exact for row in sparse)
@@ -78,7 +80,7 @@ def sort_rows(rows: Sequence[Atom], samples: int) -> Sorting:
             span = np.column_stack([span, outside / size])
     bad = [i for i, row in enumerate(rows) if i in dependent or (some_exact and not row.exact)]
     good = [i for i in range(len(rows)) if i not in bad]
-    return Sorting(tuple(good), tuple(bad), tuple(dependent), some_exact, holds, samples)
+    return Sorting(tuple(good), tuple(bad), tuple(dependent), some_exact, holds, different)
 
 
 def replace_dependent(rows: Sequence[Atom], sorting: Sorting) -> list[np.ndarray]:
@@ -119,13 +121,16 @@ def doubts(
             f"depends on better rows (cosine {cosines[nearest]:.3f} with the nearest) however "
             f"often it is solved for: what is given instead only completes the dictionary"
         )
-    elif not row.exact:
-        found += _doubts_of_sparsity(row, rows, sorting)
-        if residual >= _LOST:
+    else:
+        if not row.exact:
+            found += _doubts_of_sparsity(row, rows, sorting)
+        if residual >= (_LOST_EXACT if row.exact else _LOST):
             found.append(
-                f"the rank kept leaves a residual of {residual:.0%}: rows of what was dropped are "
+                f"the rank kept leaves a residual of {residual:.1%}: rows of what was dropped are "
                 f"mixed into it"
             )
+    if row.rounding is None and not row.exact:
+        found.append("not rounded: right to the tolerance of the solver at best")
     if row.rounding is not None and not row.rounding.certified:
         found.append(f"rounding not certified (duality gap {row.rounding.duality_gap:.1e})")
     # What is exactly sparse is a row of X wherever the solver stopped.
@@ -136,7 +141,7 @@ def doubts(
 
 def _doubts_of_sparsity(row: Atom, rows: Sequence[Atom], sorting: Sorting) -> list[str]:
     """Return what speaks against a row that is not exactly sparse."""
-    n, samples = len(rows), sorting.samples
+    n, samples = len(rows), sorting.different
     if sorting.some_exact:
         exact = sum(each.exact for each in rows)
         some = f"{exact} of {n} rows {'is' if exact == 1 else 'are'}"
@@ -149,7 +154,7 @@ def _doubts_of_sparsity(row: Atom, rows: Sequence[Atom], sorting: Sorting) -> li
         ]
     if samples < _FEW * n:
         return [
-            f"not exactly sparse, and {samples} samples (that are not zero) are too few for "
+            f"not exactly sparse, and {samples} different samples are too few for "
             f"{n} dimensions: any vertex of the linear program would look as sparse"
         ]
     limit = 1.0 - _NOISE * math.sqrt(n / samples)

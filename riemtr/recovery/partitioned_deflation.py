@@ -6,6 +6,7 @@ samples are turned where they arrive.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +15,22 @@ import numpy as np
 from riemtr.data.blocks import column_lengths
 from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.recovery.deflation import Coordinates
-from riemtr.recovery.lone_samples import count_lone
+from riemtr.recovery.lone_samples import (
+    Leverages,
+    count_copies,
+    count_lone,
+    joined,
+    keys_of_samples,
+    leverages,
+    samples_per_direction,
+)
 from riemtr.recovery.partitioned_rounding import round_partitioned, sample_step
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
+
+_KEYS = 64  # per dimension: what travels, two numbers each, to see which samples are parallel
+_FINE = 1e4  # shares of the range of a key by which samples are chosen
 
 
 class PartitionedDeflation(Coordinates):
@@ -55,6 +67,20 @@ class PartitionedDeflation(Coordinates):
         """Count the samples that are not zero."""
         return int(self.data.total(_samples)[0])
 
+    def count_directions(self) -> int:
+        """Estimate how many different directions they have, from a share of them."""
+        return int(len(self._per_direction) / self._share_looked_at)
+
+    @property
+    def _share_looked_at(self) -> float:
+        n, p = self.data.shape
+        return min(1.0, _KEYS * n / p)
+
+    @cached_property
+    def _per_direction(self) -> np.ndarray:
+        keys = self.data.total(_keys, self._share_looked_at, merge=_side_by_side)
+        return samples_per_direction(keys[0], self.data.dtype)
+
     def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         share = most / self.data.shape[1]
@@ -63,7 +89,8 @@ class PartitionedDeflation(Coordinates):
     def lone(self, direction: np.ndarray, vanishing: float, most: int, factor: np.ndarray) -> int:
         """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
         share = most / self.data.shape[1]
-        return int(self.data.total(_lone, direction, vanishing, share, factor)[0])
+        found = self.data.total(_leverages, direction, vanishing, share, factor, merge=joined)
+        return count_lone(Leverages(*found), self.data.dtype, count_copies(self._per_direction))
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data."""
@@ -74,6 +101,9 @@ class PartitionedDeflation(Coordinates):
         matrix = form.scales[:, None] * form.directions.T
         blocks = self.data.mapped(_coefficients, matrix, form.scales, vanishing, rows=len(matrix))
         return blocks.to_dask()
+
+    def preview(self, form: NormalForm, vanishing: np.ndarray) -> None:
+        """Return nothing: the coefficients are many, and far."""
 
     @cached_property
     def _sample(self) -> np.ndarray:
@@ -92,22 +122,32 @@ def _samples(block: np.ndarray, first: int) -> tuple[int]:
 
 def _zeros(
     block: np.ndarray, first: int, direction: np.ndarray, vanishing: float, share: float
-) -> tuple[int, np.ndarray]:
+) -> tuple[int, np.ndarray, np.ndarray]:
     most = int(np.ceil(share * block.shape[1]))
     found = zeros_of(block, column_lengths(block), direction, vanishing, most)
-    return found.count, found.gram
+    return found.count, found.gram, found.unit_gram
 
 
-def _lone(
+def _keys(block: np.ndarray, first: int, share: float) -> tuple[np.ndarray]:
+    keys = keys_of_samples(block, column_lengths(block))
+    # By what copies have in common: all of them are chosen, or none.
+    return (keys[:, np.modf(_FINE * keys[0])[0] < share],)
+
+
+def _side_by_side(parts: Sequence[tuple[np.ndarray]]) -> tuple[np.ndarray]:
+    return (np.concatenate([keys for (keys,) in parts], axis=1),)
+
+
+def _leverages(
     block: np.ndarray,
     first: int,
     direction: np.ndarray,
     vanishing: float,
     share: float,
     factor: np.ndarray,
-) -> tuple[int]:
+) -> Leverages:
     most = int(np.ceil(share * block.shape[1]))
-    return (count_lone(block, column_lengths(block), direction, vanishing, most, factor),)
+    return leverages(block, column_lengths(block), direction, vanishing, most, factor)
 
 
 def _coefficients(

@@ -21,10 +21,11 @@ from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.helper_threads import Helpers, Task
 from riemtr.recovery.judging import Sorting, doubts, replace_dependent, sort_rows
+from riemtr.recovery.mixed_rows import doubts_of_mixing, sparser_combinations
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
-from riemtr.recovery.reconstruction import mean_share, normal_form
+from riemtr.recovery.reconstruction import NormalForm, mean_share, normal_form
 from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
@@ -93,6 +94,7 @@ class Run:
             if isinstance(white.data, Partitioned)
             else Deflation(white.data, owned)
         )
+        self.unmixed = 0  # rows that were exactly sparse, and mixtures
         self.inspector = Inspector(self.deflation, white.matrix, white.inverse)
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size, mu) if solver is None else solver
@@ -113,7 +115,7 @@ class Run:
             if len(good) == len(rows) or (before == exact and 0 < 2 * exact < len(rows)):
                 break
             rows = self._fill([rows[i] for i in good], attempt, rounding)
-        return rows
+        return self._unmix(rows) if rounding else rows
 
     def _fill(self, kept: list[Atom], attempt: int, rounding: bool) -> list[Atom]:
         """Complete the rows kept: solve on the complement of their span, and round."""
@@ -198,8 +200,41 @@ class Run:
             rows[index] = row
         return rows
 
+    def _unmix(self, rows: list[Atom]) -> list[Atom]:
+        """Replace exactly sparse rows by combinations with others that are sparser yet."""
+        tried: set[tuple[int, int]] = set()
+        while any(row.exact for row in rows):
+            form = self._normal_form(rows)
+            X = self.deflation.preview(form, self._vanishing(form))
+            if X is None:
+                break
+            exact = [k for k, i in enumerate(form.order) if rows[i].exact]
+            better = sparser_combinations(X, exact).values()
+            new = [each for each in better if (each.row, each.other) not in tried]
+            if not new:
+                break
+            best = max(new, key=lambda each: each.gain)
+            weights = np.zeros(len(rows))
+            weights[[best.row, best.other]] = 1.0, -best.factor
+            direction = form.directions @ (weights * form.scales)
+            name, index = f"unmix/{len(tried)}", int(form.order[best.row])
+            rounding = self._round(name, direction / np.linalg.norm(direction))
+            row = self._row(rows[index].result, rounding, rows[index].attempt)
+            tried.add((best.row, best.other))
+            if row.exact and row.zeros > rows[index].zeros:
+                rows[index] = row
+                self.unmixed += 1
+        return rows
+
+    def _normal_form(self, rows: list[Atom]) -> NormalForm:
+        directions = np.column_stack(replace_dependent(rows, self._sort(rows)))
+        return normal_form(directions, self.white.matrix, self.white.inverse, self.inspector.gram)
+
+    def _vanishing(self, form: NormalForm) -> np.ndarray:
+        return np.array([self.inspector.vanishing(q) for q in form.directions.T])
+
     def _sort(self, rows: list[Atom]) -> Sorting:
-        return sort_rows(rows, self.inspector.samples)
+        return sort_rows(rows, self.inspector.samples, self.inspector.directions)
 
     def _finish(self, tasks: Sequence[Task[T]], stage: str, attempt: int) -> list[T]:
         return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
@@ -218,17 +253,27 @@ class Run:
         atoms = [
             replace(row, doubts=doubts(row, rows, i, sorting, lost)) for i, row in enumerate(rows)
         ]
-        for i in sorting.dependent:  # their directions were replaced
-            atoms[i] = replace(atoms[i], zeros=self.inspector.inspect(directions[:, i]).zeros)
+        for i in sorting.dependent:  # their directions were replaced, and evidence with them
+            seen = self.inspector.inspect(directions[:, i])
+            atoms[i] = replace(
+                atoms[i],
+                rounding=None,
+                direction=directions[:, i],
+                zeros=seen.zeros,
+                exact=False,
+                forced=seen.forced,
+            )
         atoms = [atoms[i] for i in form.order]
         share = mean_share(
             self.deflation.mean(), self.white.inverse, gram, self.white.data.shape[1]
         )
-        vanishing = np.array([self.inspector.vanishing(q) for q in form.directions.T])
-        X = self.deflation.coefficients(form, vanishing)
+        X = self.deflation.coefficients(form, self._vanishing(form))
         if isinstance(X, np.ndarray):  # as counted before, but for what rounding decides
             zeros = count_zeros(X)
             atoms = [replace(atom, zeros=each) for atom, each in zip(atoms, zeros, strict=True)]
+            exact = [i for i, atom in enumerate(atoms) if atom.exact]
+            for i, doubt in doubts_of_mixing(X, exact, self.unmixed).items():
+                atoms[i] = replace(atoms[i], doubts=(*atoms[i].doubts, doubt))
         kind = X.dtype
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),

@@ -183,6 +183,8 @@ class Inspector:
         Y Y'.
     samples : int
         How many there are that are not zero.
+    directions : int
+        How many different ones, but for their length and sign.
     """
 
     def __init__(self, deflation: DeflatedData, matrix: np.ndarray, inverse: np.ndarray):
@@ -198,6 +200,7 @@ class Inspector:
             )
         self._whiten = (vectors / np.sqrt(values)).T
         self.samples = deflation.count_samples()
+        self.directions = deflation.count_directions()
 
     def inspect(self, direction: np.ndarray) -> Sparsity:
         """Count the zeros of the row q'Y, and tell whether they make it exactly sparse."""
@@ -210,12 +213,13 @@ class Inspector:
             return Sparsity(zeros.count, 0, zeros.count >= least)
         if zeros.count < least:
             return Sparsity(zeros.count, n - 1, False)
-        shares, vectors = np.linalg.eigh(self._whiten @ zeros.gram @ self._whiten.T)
         # All samples have the share 1 in every direction, so the typical one is their mean.
+        shares = np.linalg.eigvalsh(self._whiten @ zeros.gram @ self._whiten.T)
         typical = float(shares[1:].mean())
-        spanned = shares > _SPANNED * typical
+        spans, vectors = np.linalg.eigh(self._whiten @ zeros.unit_gram @ self._whiten.T)
+        spanned = spans > _SPANNED * float(spans[1:].mean())
         spanned[0] = False  # that of q itself
-        factor = (vectors[:, spanned] / np.sqrt(shares[spanned])).T @ self._whiten
+        factor = (vectors[:, spanned] / np.sqrt(spans[spanned])).T @ self._whiten
         lone = self.deflation.lone(direction, vanishing, most, factor)
         weak = int(np.count_nonzero(shares[1:] < _SPANNING * typical))
         forced = min(max(weak, n - 1 - int(spanned.sum()) + lone), n - 1)

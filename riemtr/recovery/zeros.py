@@ -19,12 +19,14 @@ class Zeros:
     Attributes
     ----------
     count : int
-    gram : ndarray, shape (n, n)
-        The Gram matrix of some of those samples, in float64.
+    gram, unit_gram : ndarray, shape (n, n)
+        The Gram matrix of some of those samples, and of the same brought to unit length, in
+        float64.
     """
 
     count: int
     gram: np.ndarray
+    unit_gram: np.ndarray
 
 
 def zeros_of(
@@ -43,11 +45,23 @@ def zeros_of(
     most : int
         At least as many samples, if there are, and less than twice as many.
     """
+    count, samples, sizes = zero_samples(data, lengths, direction, vanishing, most)
+    units = samples / sizes
+    return Zeros(count, samples @ samples.T, units @ units.T)
+
+
+def zero_samples(
+    data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, vanishing: float, most: int
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Count the zeros of the row q'Y, and return about ``most`` of their samples and lengths.
+
+    Parameters are those of :func:`zeros_of`.
+    """
     size = np.abs(direction.astype(data.dtype) @ data)
     zeros = np.flatnonzero((size <= vanishing * lengths) & (lengths > 0))
     some = zeros[:: max(len(zeros) // most, 1)]
     samples = np.take(data, some, axis=1).astype(np.float64, copy=False)
-    return Zeros(len(zeros), samples @ samples.T)
+    return len(zeros), samples, lengths[some]
 
 
 def clear_rounding(

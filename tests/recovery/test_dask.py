@@ -83,7 +83,7 @@ def test_without_rounding_it_is_that_in_memory_to_the_tolerance_of_the_solver():
     expected = recover_dictionary(Y, rng=0, rounding=False, solver=solver)
     found = recover_dictionary(partitioned(Y), rng=0, rounding=False, solver=solver)
     np.testing.assert_allclose(found.dictionary, expected.dictionary, atol=1e-7)
-    assert {atom.verdict for atom in found.atoms} == {"not rounded"}
+    assert all("not rounded" in atom.verdict for atom in found.atoms)
 
 
 def test_rank_deficient_data():
@@ -186,9 +186,9 @@ def test_no_task_sees_more_than_a_block_and_little_comes_back(monkeypatch):
         found = recover_dictionary(X, rng=0)
     assert found.trusted
     assert largest.entries == n * width
-    assert max(returned) <= 128 * n * n  # the sample for first guesses; nothing as long as a row
-    assert sum(entries > 32 * n * n for entries in returned) <= 1
-    assert 32 * n * n < p
+    # The sample for first guesses, and three numbers for some zeros: nothing as long as a row.
+    assert max(returned) <= 128 * n * n < p
+    assert sum(entries > 32 * n * n for entries in returned) <= 1 + 2 * n
 
 
 # --- checkpoints ---------------------------------------------------------------------------------

@@ -1,0 +1,41 @@
+"""Rows that another makes sparser."""
+
+import numpy as np
+
+from riemtr.recovery.mixed_rows import doubts_of_mixing, sparser_combinations
+
+
+def signs(n, p, theta, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.choice([-1.0, 1.0], (n, p)) * (rng.random((n, p)) < theta)
+
+
+def test_a_sum_of_two_rows_is_told_from_rows():
+    X = signs(4, 2000, 0.3)
+    assert sparser_combinations(X, [0, 1, 2, 3]) == {}
+    mixed = X.copy()
+    mixed[2] = 0.5 * X[2] + 2.0 * X[0]
+    found = sparser_combinations(mixed, [0, 1, 2, 3])
+    assert set(found) == {2}
+    assert (found[2].other, round(found[2].factor, 9)) == (0, 2.0)
+    restored = mixed[2] - found[2].factor * mixed[0]
+    gained = np.count_nonzero(restored == 0) - np.count_nonzero(mixed[2] == 0)
+    assert gained == found[2].gain > 0
+
+
+def test_only_rows_asked_for_and_none_of_continuous_values():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((3, 500)) * (rng.random((3, 500)) < 0.3)
+    X[2] += X[0]
+    assert sparser_combinations(X, [0, 1]) == {}
+    assert set(sparser_combinations(X, [2])) == {2}  # X[0] itself cancels wherever it stands alone
+    assert sparser_combinations(np.zeros((2, 5)), [0, 1]) == {}
+    assert sparser_combinations(np.ones((1, 5)), [0]) == {}
+
+
+def test_rows_are_in_doubt_where_mixtures_looked_like_them():
+    X = signs(3, 300, 0.2)
+    assert doubts_of_mixing(X, [0, 1, 2], unmixed=0) == {}
+    found = doubts_of_mixing(X, [0, 2], unmixed=2)
+    assert set(found) == {0, 2}
+    assert "2 mixtures" in found[0]
