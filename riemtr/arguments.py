@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,27 @@ def is_real(value: Any) -> bool:
     """
     kind = np.asarray(value)
     return kind.ndim == 0 and kind.dtype.kind in "iuf"
+
+
+def positive(name: str, value: Any, low: int = 1, or_else: str = "") -> int:
+    """Return an integer of at least ``low``, or raise an error that names the parameter.
+
+    The error also names what else it may be.
+
+    Examples
+    --------
+    >>> positive("rows", 2.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: rows must be an integer of at least 1; got 2.5
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = low - 1
+    if isinstance(value, bool) or number < low:
+        raise ValueError(f"{name} must be an integer of at least {low}{or_else}; got {value!r}")
+    return number
 
 
 def generator(rng: Any) -> np.random.Generator:

@@ -167,13 +167,15 @@ def _unit_columns(
 
 
 def _normalised(name: str, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    norms = np.linalg.norm(matrix, axis=0)
-    if not norms.all():
+    largest = np.abs(matrix).max(axis=0)
+    if not largest.all():
         raise ValueError(
             f"{name} must have no zero columns: they have no direction to compare; "
-            f"column {int(np.argmin(norms))} is zero; remove it"
+            f"column {int(np.argmin(largest))} is zero; remove it"
         )
-    return matrix / norms, norms
+    scaled = matrix / largest  # or squares over- or underflow
+    norms = np.linalg.norm(scaled, axis=0)
+    return scaled / norms, largest * norms
 
 
 def _same_shape(name: str, found: np.ndarray, true: np.ndarray) -> None:

@@ -136,7 +136,8 @@ def _check_source(image: str | None, made_up: dict[str, Any], scale: float) -> N
             f"scale must be left out where no image is given, whose patches it scales; got "
             f"{scale!r}: leave it out, or give an image"
         )
-    real("scale", scale, low=0.0)
+    if not real("scale", scale, low=0.0) > 0.0:
+        raise ValueError(f"scale must be a positive number; got {scale!r}")
 
 
 def _whitened_patches(image: str) -> np.ndarray:
@@ -205,7 +206,9 @@ def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case
     n = integer("n", n, low=1)
     samples = integer("samples", samples, low=1)
     if samples <= n:
-        raise ValueError(f"samples must exceed n for S to be definite; got {samples!r} and {n!r}")
+        raise ValueError(
+            f"samples must exceed n, or S is nearly singular; got {samples!r} and {n!r}"
+        )
     data = rng.standard_normal((n, samples)) * rng.uniform(0.5, 2.0, size=(n, 1))
     second_moment = data @ data.T / samples
     manifold = SymmetricPositiveDefinite(n)

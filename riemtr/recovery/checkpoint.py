@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,6 +31,17 @@ from riemtr.files import durable_file, remove_partial_files
 Record = dict[str, Any]
 """Arrays, numbers, strings and booleans by name."""
 
+# What numpy and zipfile raise on files that are damaged, encrypted or none of theirs.
+_DAMAGED = (
+    AttributeError,
+    EOFError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _FORMAT = "riemtr recovery checkpoint 1"
 _SHOWN = 3  # attributes of a solver that are named where they differ
 _SECONDS_BETWEEN_WRITES = 0.5  # what a killed run can lose
@@ -180,7 +192,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Record]]:
                     records[name][key] = file[full_name]
     except IsADirectoryError:
         raise foreign from None
-    except (ValueError, KeyError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         if isinstance(error, PermissionError):
             raise
         raise foreign from error

@@ -265,6 +265,8 @@ def _sampled(matrix: np.ndarray) -> np.ndarray:
         rng = np.random.default_rng(0)
         matrix = matrix[:, rng.integers(columns, size=max(_ENTRIES // rows, 1))]
     matrix = matrix.astype(np.float64)
+    largest = np.abs(matrix).max(axis=1, keepdims=True)  # or squares over- or underflow
+    np.divide(matrix, largest, out=matrix, where=largest > 0)
     sizes = np.sqrt(np.mean(matrix**2, axis=1, keepdims=True))
     return np.divide(matrix, sizes, out=matrix, where=sizes > 0).reshape(-1)
 

@@ -53,10 +53,13 @@ def save_recovery(
 
 def relative_residual(Y: np.ndarray, found: Recovery) -> float:
     """Return \\|Y - A X\\|_F / \\|Y\\|_F, by blocks of columns."""
+    size = max(float(np.abs(Y[:, columns]).max()) for columns in column_blocks(Y.shape))
+    if size == 0.0:
+        return 0.0
     missing, total = 0.0, 0.0
     for columns in column_blocks(Y.shape):
-        block = Y[:, columns]
-        rest = block - found.dictionary @ found.coefficients[:, columns]
+        block = Y[:, columns].astype(np.float64) / size  # or squares over- or underflow
+        rest = block - found.dictionary @ (found.coefficients[:, columns] / size)
         missing += float(np.vdot(rest, rest))
         total += float(np.vdot(block, block))
     return math.sqrt(missing / total)

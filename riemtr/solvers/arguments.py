@@ -36,7 +36,11 @@ def checked_observers(stop: Any, observers: Any) -> tuple[Observer, ...]:
         )
     if not isinstance(observers, Iterable):
         raise ValueError(f"observers must be a list of callables; got {observers!r}")
-    return tuple(observers)
+    observers = tuple(observers)
+    for observer in observers:
+        if not callable(observer):
+            raise ValueError(f"observers must be callables; got {observer!r} among them")
+    return observers
 
 
 def start_point(problem: Problem, start: Any, rng: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import pymanopt.manifolds
 from scipy.optimize import minimize
 
+from riemtr.arguments import positive
 from riemtr.errors import DoesNotApply
 from riemtr.manifolds import Sphere
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
@@ -66,8 +67,7 @@ class LBFGS:
 
     def __post_init__(self) -> None:
         default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
-        if not self.memory >= 1:
-            raise ValueError(f"memory must be at least 1; got {self.memory!r}")
+        positive("memory", self.memory)
         check_limits(self.max_iterations, self.max_seconds)
 
     def solve(
@@ -133,6 +133,8 @@ class LBFGS:
         """Run L-BFGS-B; return why it ended."""
         try:
             run.begin()
+            if self.max_iterations == 0:  # SciPy would take one all the same
+                return Reason(Status.MAX_ITERATIONS, "0 iterations")
             found = minimize(
                 run.value_and_gradient,
                 run.tried,

@@ -7,8 +7,11 @@ GradientNorm(tolerance=0.001) & MaxIterations(limit=5) | MaxSeconds(limit=60)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
+from riemtr.arguments import is_real
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.status import Reason, Status
 
@@ -90,6 +93,10 @@ class SecondOrder(StoppingCriterion):
     tolerance: float
     curvature_tolerance: float
 
+    def __post_init__(self) -> None:
+        _check_bound("tolerance", self.tolerance)
+        _check_bound("curvature_tolerance", self.curvature_tolerance)
+
     def check(self, iteration: Iteration) -> Reason | None:
         """Return convergence, or that the curvature cannot be decided."""
         if not iteration.gradient_norm <= self.tolerance:
@@ -111,6 +118,9 @@ class GradientNorm(StoppingCriterion):
 
     tolerance: float
 
+    def __post_init__(self) -> None:
+        _check_bound("tolerance", self.tolerance)
+
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the gradient is small."""
         small = iteration.gradient_norm <= self.tolerance
@@ -122,8 +132,7 @@ class _Limit(StoppingCriterion):
     limit: float
 
     def __post_init__(self) -> None:
-        if not self.limit >= 0:
-            raise ValueError(f"limit must be at least 0; got {self.limit!r}")
+        _check_bound("limit", self.limit)
 
     @property
     def budget(self) -> StoppingCriterion | None:
@@ -157,6 +166,10 @@ class CostBelow(StoppingCriterion):
 
     value: float
 
+    def __post_init__(self) -> None:
+        if not (is_real(self.value) and not math.isnan(self.value)):
+            raise ValueError(f"value must be a number; got {self.value!r}")
+
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the cost is low enough."""
         low = iteration.cost <= self.value
@@ -171,3 +184,8 @@ class MaxProducts(_Limit):
         """Return the reason if the limit is reached."""
         over = iteration.counts.hessian_products >= self.limit
         return Reason(Status.STOPPED, f"{self.limit} Hessian products") if over else None
+
+
+def _check_bound(name: str, value: Any) -> None:
+    if not (is_real(value) and value >= 0):
+        raise ValueError(f"{name} must be a number of at least 0; got {value!r}")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
+from riemtr.arguments import positive
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import Pair
 from riemtr.subproblem.step import Ended, Step, make_step
@@ -53,8 +54,7 @@ class HybridSubproblem:
     tolerance: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.budget >= 1:
-            raise ValueError(f"budget must be at least 1; got {self.budget!r}")
+        positive("budget", self.budget)
         check_loss(self.tolerance)
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
@@ -73,8 +73,7 @@ class HybridSubproblem:
 
     def _dense(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
         # After a rejected step the multiplier can only be larger than it was.
-        known = memory.multiplier if memory.here is here else 0.0
-        solution = near_exact(here, radius, self.tolerance, known)
+        solution = near_exact(here, radius, self.tolerance, memory.multiplier)
         kept = _Memory(here, [], dense=True, factor=solution.factor, multiplier=solution.multiplier)
         return dense_step(here, solution, memory=kept)
 

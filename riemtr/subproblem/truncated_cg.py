@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from riemtr.arguments import is_real, positive
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import FEWEST_PAIRS, InverseHessian, Pair, inverse_hessian
 from riemtr.subproblem.step import Ended, Step, make_step
@@ -56,21 +57,14 @@ class TruncatedCG:
     remembered: int = 20
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.kappa < 1.0:
+        if not (is_real(self.kappa) and 0.0 < self.kappa < 1.0):
             raise ValueError(f"kappa must lie strictly between 0 and 1; got {self.kappa!r}")
-        if not self.theta >= 0.0:
+        if not (is_real(self.theta) and self.theta >= 0.0):
             raise ValueError(f"theta must be at least 0; got {self.theta!r}")
-        if self.max_products is not None and self.max_products < 1:
-            raise ValueError(
-                f"max_products must be at least 1, or None for the dimension; got "
-                f"{self.max_products!r}"
-            )
-        enough = isinstance(self.remembered, int) and self.remembered >= FEWEST_PAIRS
-        if not (enough or self.remembered == 0):
-            raise ValueError(
-                f"remembered must be an integer of at least {FEWEST_PAIRS}, or 0 for none; got "
-                f"{self.remembered!r}"
-            )
+        if self.max_products is not None:
+            positive("max_products", self.max_products, or_else=", or None for the dimension")
+        if self.remembered != 0:
+            positive("remembered", self.remembered, low=FEWEST_PAIRS, or_else=", or 0 for none")
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return the truncated CG step, or one along negative curvature known at ``here``."""

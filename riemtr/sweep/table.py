@@ -107,5 +107,8 @@ def _column(values: list[Any]) -> np.ndarray:
     if kinds and kinds <= {bool, int, float}:
         if None not in values:
             return np.array(values)
-        return np.array([np.nan if value is None else value for value in values], dtype=float)
+        try:
+            return np.array([np.nan if value is None else value for value in values], dtype=float)
+        except OverflowError:  # of an integer beyond all floats
+            pass
     return np.array(values, dtype=object)

@@ -1,4 +1,5 @@
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -136,3 +137,12 @@ ZERO_COLUMN = np.array([[1.0, 0.0], [1.0, 0.0]])
 def test_errors_name_the_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_units_do_not_matter_however_far_out(unit):
+    A = np.random.default_rng(0).standard_normal((4, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dictionary_error(A, unit * A) < 1e-15
+        assert dictionary_error(unit * A, A) < 1e-15

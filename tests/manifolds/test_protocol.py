@@ -18,9 +18,11 @@ from riemtr.manifolds import (
     exponential,
     has_exponential,
     inner,
+    is_bounded,
     random_point,
     random_tangent,
     retraction,
+    to_tangent,
     transport,
     typical_distance,
 )
@@ -209,3 +211,23 @@ def test_factors_of_fixed_rank_stay_orthonormal(size):
     np.testing.assert_allclose(point[0].T @ point[0], np.eye(2), atol=1e-14)
     np.testing.assert_allclose(point[2] @ point[2].T, np.eye(2), atol=1e-14)
     assert check_point(manifold, point) is not None
+
+
+def test_a_product_is_bounded_if_its_factors_are():
+    policy = riemtr.AdaptiveRadius()
+    for factors, bounded in (
+        ([riemtr.Sphere(3), riemtr.Sphere(4)], True),
+        ([riemtr.Sphere(3), pm.Euclidean(4)], False),
+    ):
+        manifold = pm.Product(factors)
+        assert is_bounded(manifold) == bounded
+        problem = riemtr.Problem(manifold, lambda x, y: x[0] + y[0])
+        assert np.isfinite(policy.limit(problem)) == bounded
+
+
+@pytest.mark.parametrize("manifold", [pm.Symmetric(3), pm.SkewSymmetric(3)])
+def test_tangent_vectors_keep_the_symmetry(manifold):
+    point, vector = manifold.random_point(), np.random.default_rng(0).standard_normal((3, 3))
+    tangent = to_tangent(manifold, point, vector)
+    sign = 1.0 if isinstance(manifold, pm.Symmetric) else -1.0
+    np.testing.assert_allclose(tangent, sign * tangent.T)

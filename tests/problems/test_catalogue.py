@@ -168,3 +168,16 @@ def test_an_image_settles_what_its_data_are(parameters):
     (name,) = parameters
     with pytest.raises(ValueError, match=f"^{name} must be left out where image is given"):
         build("dictionary-learning", rng=0, image="camera", **parameters)
+
+
+def test_the_second_moment_is_of_the_size_that_was_drawn():
+    moment = riemtr.problems.build("covariance", rng=0, n=4, samples=4000).truth.details[
+        "second_moment"
+    ]
+    deviations = np.sqrt(moment.diagonal())
+    assert np.all((deviations > 0.45) & (deviations < 2.1))
+
+
+def test_patches_of_size_zero_are_refused():
+    with pytest.raises(ValueError, match="scale must be a positive number; got 0"):
+        riemtr.problems.build("dictionary-learning", rng=0, image="camera", scale=0.0)

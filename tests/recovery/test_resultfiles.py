@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,3 +62,15 @@ def test_the_residual_is_that_of_the_whole(found):
     direct = np.linalg.norm(Y + 1 - found.dictionary @ found.coefficients) / np.linalg.norm(Y + 1)
     assert relative_residual(Y + 1, found) == pytest.approx(direct)
     assert relative_residual(Y, found) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [(np.float64, 1e-170), (np.float64, 1e160), (np.float32, 1e-25)]
+)
+def test_the_residual_of_very_small_and_large_data(dtype, unit):
+    Y = BernoulliGaussian(n=4, p=300, theta=0.2).draw(0).observations
+    Y = (unit * Y).astype(dtype)
+    found = recover_dictionary(Y, rng=0)
+    assert 0.0 < relative_residual(Y, found) < 100 * np.finfo(dtype).eps
+    half = replace(found, dictionary=0.5 * found.dictionary)
+    assert relative_residual(Y, half) == pytest.approx(0.5, rel=1e-4)

@@ -116,7 +116,7 @@ def test_a_cost_that_is_not_finite_is_refused():
     ("options", "message"),
     [
         ({"tolerance": -1.0}, "tolerance must be a nonnegative number"),
-        ({"memory": 0}, "memory must be at least 1"),
+        ({"memory": 0}, "memory must be an integer of at least 1"),
         ({"max_iterations": -1}, "max_iterations must be a number of at least 0"),
         ({"max_seconds": -1.0}, "max_seconds must be a number of at least 0"),
     ],
@@ -124,3 +124,10 @@ def test_a_cost_that_is_not_finite_is_refused():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         LBFGS(**options)
+
+
+def test_no_iterations_are_none(case):
+    result = LBFGS(max_iterations=0).solve(case.problem, case.start)
+    assert result.iterations == 0
+    assert result.status.name == "MAX_ITERATIONS"
+    np.testing.assert_allclose(result.point, case.start, rtol=1e-15)

@@ -1,5 +1,6 @@
 """Stopping criteria: what they say, how they compose, and which part of them is a budget."""
 
+import numpy as np
 import pytest
 
 import riemtr
@@ -73,6 +74,31 @@ def test_conditions_on_the_cost_wait_for_it(sharp):
 
 @pytest.mark.parametrize("kind", [MaxIterations, MaxSeconds, MaxProducts])
 def test_limits_are_checked(kind):
-    with pytest.raises(ValueError, match="limit must be at least 0; got -3"):
+    with pytest.raises(ValueError, match="limit must be a number of at least 0; got -3"):
         kind(-3)
     assert repr(kind(2)) == f"{kind.__name__}(limit=2)"
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, "x", None])
+def test_bounds_are_checked_where_they_are_given(value):
+    for make in (
+        GradientNorm,
+        MaxIterations,
+        MaxSeconds,
+        lambda bound: SecondOrder(bound, 1e-6),
+        lambda bound: SecondOrder(1e-6, bound),
+    ):
+        with pytest.raises(ValueError, match="must be a number of at least 0; got"):
+            make(value)
+    if value != -1.0:
+        with pytest.raises(ValueError, match="value must be a number; got"):
+            CostBelow(value)
+
+
+def test_a_criterion_as_strict_as_the_solver_means_convergence():
+    case = riemtr.problems.build("rayleigh", rng=0, n=8)
+    strict = riemtr.PracticalTRM().solve(case.problem, case.start, stop=SecondOrder(1e-6, 1e-6))
+    assert strict.converged
+    loose = riemtr.PracticalTRM().solve(case.problem, case.start, stop=SecondOrder(1e-1, 1e-1))
+    assert not loose.converged
+    assert loose.status.name == "STOPPED"

@@ -252,7 +252,7 @@ def test_contract_at_the_points_that_follow(name, radius, kind):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 0}, "budget must be at least 1; got 0"),
+        ({"budget": 0}, "budget must be an integer of at least 1; got 0"),
         ({"tolerance": 1.0}, "tolerance must lie strictly between 0 and 1; got 1.0"),
     ],
 )
