@@ -129,8 +129,8 @@ def recover(
     A run that was stopped or killed continues where it was with the same command.
 
     Exit code: 0 if nothing speaks against any row, 1 if something does, 2 if what was asked for
-    cannot be done. Exactly sparse rows are right; without any, as on images, trusted ones are
-    certified and sparser than noise can be made, no more.
+    cannot be done. Exactly sparse rows are right, if there are no more sources than rows; without
+    any, as on images, trusted ones are certified and sparser than noise can be made, no more.
 
     Examples:
 

@@ -32,7 +32,7 @@ def sparser_combinations(X: np.ndarray, rows: list[int]) -> dict[int, Sparser]:
     Examples
     --------
     >>> X = np.array([[1.0, -1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 1.0, 1.0, 0.0]])
-    >>> sparser_combinations(X, [0, 1])
+    >>> sparser_combinations(X, [1])
     {1: Sparser(row=1, other=0, factor=1.0, gain=3)}
     """
     both = _common_entries(X)
@@ -56,7 +56,7 @@ def doubts_of_mixing(X: np.ndarray, rows: list[int], unmixed: int) -> dict[int, 
     Examples
     --------
     >>> X = np.array([[1.0, -1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 1.0, 1.0, 0.0]])
-    >>> doubts_of_mixing(X, [0, 1], unmixed=0)
+    >>> doubts_of_mixing(X, [1], unmixed=0)
     {1: 'less 1 times row 0 it has 3 more zeros: it mixes several'}
     """
     better = sparser_combinations(X, rows)

@@ -68,9 +68,11 @@ class Atom:
     def trusted(self) -> bool:
         """Whether nothing speaks against the row.
 
-        An exactly sparse row is right. One that is not is trusted only where no row is exactly
-        sparse, there are samples enough, and it is sparser than noise of that shape can be made (or
-        the only one that is not): it is then the best near its direction, and no more is known.
+        An exactly sparse row of data that follow the model, with no more sources than rows and
+        coefficients of many values, is right. One that is not is trusted only where no row is
+        exactly sparse, there are samples enough, and it is sparser than noise of that shape can be
+        made (or the only one that is not): it is then the best near its direction, and no more is
+        known.
         """
         return not self.doubts
 
@@ -107,7 +109,8 @@ class Recovery:
     Trust is about rows of X. A column of A is right where all rows are: one wrong row of X
     disturbs every column of A but its own. A certificate proves that a row is the sparsest near
     its direction (in the l1 norm), not that the data follow the model. That they do shows in rows
-    that are exactly sparse: those are right, and where there is one, a row that is not is doubtful.
+    that are exactly sparse: those are right if there are no more sources than rows, and where there
+    is one with many zeros, a row that is not is doubtful.
     Where no row is exactly sparse, as on images, a trusted row is sparser than any of noise of the
     same shape; there may be other dictionaries as good.
 
