@@ -15,6 +15,7 @@ from rich.table import Table as Grid
 from riemtr.sweep import Outcome, Progress, Table
 from riemtr.sweep.phase_figures import Map
 
+_CROSSINGS = 5  # values of n with a boundary that make a law of it
 _SHOWN = 20  # settings in the table
 _FAILURES = 5
 
@@ -115,12 +116,14 @@ def boundary_lines(maps: Mapping[str, Map]) -> list[str]:
     lines = []
     for name, one in maps.items():
         letter, overall = name[0], 100 * np.nanmean(one.rate)
-        law = one.law
-        where = (
-            f"half of the trials succeed at {letter} = {law.factor:.2g} n^{law.exponent:.2f}"
-            if law is not None
-            else "no boundary within the grid"
-        )
+        law, crossings = one.law, int(np.isfinite(one.boundary).sum())
+        where = "no boundary within the grid"
+        if law is not None:
+            where = (
+                f"half of the trials succeed at {letter} = {law.factor:.2g} n^{law.exponent:.2f}"
+            )
+            if crossings < _CROSSINGS:
+                where += f", a rough guess from {crossings} values of n"
         lines.append(f"[bold]{name}[/]  {where} [dim]({overall:.0f}% of all trials succeed)[/]")
     return lines
 

@@ -20,6 +20,8 @@ from riemtr.errors import require
 from riemtr.subproblem.normalised import solve_normalised
 from riemtr.subproblem.solution import SubproblemSolution
 
+# How Clarabel may end: how near to a solution is told by the residual of the step.
+_USABLE = ("Solved", "AlmostSolved", "InsufficientProgress")
 _RANK_ONE = 1e-6  # ratio of the second to the first eigenvalue of Theta
 
 
@@ -124,6 +126,8 @@ def _solve_conic(
         [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(1), clarabel.PSDTriangleConeT(size)],
         settings,
     ).solve()
+    if str(solution.status) not in _USABLE:
+        raise np.linalg.LinAlgError(f"Clarabel did not solve the lifted problem: {solution.status}")
     theta = np.zeros((size, size))
     theta[rows, columns] = theta[columns, rows] = np.asarray(solution.x) / weights
     # <M, Theta> is twice the model and |s|^2 has derivative 2s: the factors of two cancel.

@@ -139,10 +139,12 @@ def _draw(panel: Any, one: Map) -> Any:
     else:
         panel.set_title("$p = 5\\,n^2 \\log n$")
         panel.set(ylabel="sparsity level $k$")
+        panel.yaxis.get_major_locator().set_params(integer=True)
         panel.text(
             0.04, 0.6, "$k > n$", transform=panel.transAxes, color="0.35", fontsize=11, va="center"
         )
     edges = _edges(one.y, logarithmic)
+    panel.xaxis.get_major_locator().set_params(integer=True)
     panel.set(xlabel="dictionary dimension $n$", ylim=(edges[0], edges[-1]))
     panel.legend(
         loc="upper left" if not logarithmic else "lower right", fontsize=9, framealpha=0.92

@@ -56,10 +56,16 @@ def test_failures_are_told_once_of_a_kind():
 )
 def test_where_the_boundary_is(law, where):
     rate = np.array([[1.0, 0.5], [np.nan, 0.0]])
-    one = Map("k-n", np.arange(2), np.arange(2), rate, 1, np.zeros(2), law)
+    one = Map("k-n", np.arange(6), np.arange(2), rate, 1, np.zeros(6), law)
     assert boundary_lines({"k-n": one}) == [
         f"[bold]k-n[/]  {where} [dim](50% of all trials succeed)[/]"
     ]
+
+
+def test_a_law_from_few_values_is_a_guess():
+    boundary = np.array([1.0, np.nan, 2.0])
+    one = Map("k-n", np.arange(3), np.arange(2), np.ones((3, 2)), 1, boundary, PowerLaw(0.5, 0.9))
+    assert "a rough guess from 2 values of n" in boundary_lines({"k-n": one})[0]
 
 
 def test_times_are_as_precise_as_estimates_are():

@@ -108,3 +108,9 @@ def test_extraction_divides_by_the_last_entry():
     vector, combined = _candidates(np.outer(lifted, lifted), radius=2.0)[0]
     np.testing.assert_allclose(vector, lifted[:-1], rtol=1e-12)
     assert not combined
+
+
+def test_a_conic_solver_that_fails_is_no_check(monkeypatch):
+    monkeypatch.setattr("riemtr.subproblem.sdp._USABLE", ())
+    with pytest.raises(np.linalg.LinAlgError, match="did not solve the lifted problem: Solved"):
+        solve_lifted(np.eye(2), np.ones(2), 1.0)
