@@ -23,7 +23,11 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     writer = f"{os.getpid()}-{threading.get_ident()}"
     partial = path.with_name(_partial_name(path.name, writer))
     try:
-        with partial.open("wb") as file:
+        try:
+            file = partial.open("wb")
+        except OSError as error:  # which would name a file that nobody asked for
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
+        with file:
             yield file
         os.replace(partial, path)
     finally:

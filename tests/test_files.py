@@ -124,3 +124,10 @@ def test_json_is_strict(tmp_path):
     )
     expected = {"a": 1.5, "b": [None, 2], "c": {"d": [[1.0]]}, "e": str(tmp_path)}
     assert json.loads(path.read_text()) == expected
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    target = tmp_path / "missing" / "run.npz"
+    with pytest.raises(FileNotFoundError) as caught, atomic_file(target):
+        pass
+    assert caught.value.filename == str(target)

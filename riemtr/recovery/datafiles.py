@@ -109,6 +109,12 @@ def _load_image(source: str, path: Path) -> np.ndarray:
 
 def _read_npy(path: Path, variable: str | None) -> Any:
     _no_variable(path, variable)
+    with path.open("rb") as file:
+        if file.read(6) != b"\x93NUMPY":
+            raise ValueError(
+                f"{path} must be an array of numbers as numpy.save writes it, and is another kind "
+                f"of file; text files end in .csv or .txt"
+            )
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -175,8 +181,13 @@ def _read_text(path: Path, variable: str | None) -> Any:
     except ValueError as error:
         raise ValueError(
             f"{path} must hold rows of numbers, separated by commas, semicolons, tabs or spaces, "
-            f"with a point for decimals and no gaps; got: {str(error).rstrip('.')}"
+            f"with a point for decimals and no gaps; got: {_without_advice(error)}"
         ) from error
+
+
+def _without_advice(error: Exception) -> str:
+    """What numpy found wrong, without what to do about it in a call of numpy."""
+    return str(error).partition(";")[0].rstrip(".")
 
 
 _READERS: dict[str, Callable[[Path, str | None], Any]] = {

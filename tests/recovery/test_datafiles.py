@@ -149,3 +149,14 @@ def test_pickles_are_not_read(tmp_path):
     np.save(tmp_path / "Y.npy", np.array([[{}, 1]], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="array of numbers"):
         read(tmp_path / "Y.npy")
+
+
+def test_messages_do_not_advise_calls_of_numpy(tmp_path):
+    text = tmp_path / "text.npy"
+    text.write_text("1 2 3")
+    with pytest.raises(ValueError, match="another kind of file; text files end in"):
+        read(str(text))
+    ragged = tmp_path / "ragged.csv"
+    ragged.write_text("1,2,3\n4,5\n")
+    with pytest.raises(ValueError, match=r"changed from 3 to 2 at row 2$"):
+        read(str(ragged))
