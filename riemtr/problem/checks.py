@@ -159,10 +159,10 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
 
 def _other_forms(here: Evaluation, direction: Any, product: Any) -> str:
     """Say which other form of the Hessian that the cost offers is not that of its products."""
-    along = here.basis.coordinates(direction)
-    size = max(here.norm(product), here.conversion_size)
+    size = max(here.norm(product), here.conversion_size) or 1.0
     forms = {"rough_hessian": (here.step_product(direction), _ROUGH)}
     if here.offers_matrix:
+        along = here.basis.coordinates(direction)
         rough = here.step_matrix()
         if not here.has_matrix:
             forms["rough_hessian_matrix"] = (here.basis.vector(rough @ along), _ROUGH)

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.manifolds import retraction
 from riemtr.problem.evaluation import Evaluation
+from riemtr.problem.layout import like
 
 _SHARES = (1.0, 0.25, 4.0)  # of the usual step: a derivative is the same at all of them
 _DIFFERENCE = 0.25  # relative, from which on two numbers are not the same
@@ -98,5 +100,5 @@ def _costs_beside(here: Evaluation, t: float, direction: Any) -> tuple[float, fl
 
 
 def _cost_nearby(here: Evaluation, displacement: Any) -> float:
-    point = here.manifold.retraction(here.point, displacement)
-    return here.problem.at(point, here.counts).cost
+    point = retraction(here.manifold, here.point, displacement)
+    return here.problem.at(like(point, here.point), here.counts).cost
