@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -20,6 +21,32 @@ def is_real(value: Any) -> bool:
     return kind.ndim == 0 and kind.dtype.kind in "iuf"
 
 
+def as_integer(value: Any) -> int | None:
+    """Return an integer of Python's or numpy's; None for anything else, booleans included.
+
+    Examples
+    --------
+    >>> as_integer(np.int64(3)), as_integer(True), as_integer(3.0)
+    (3, None, None)
+    """
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def check_nonnegative(name: str, value: Any) -> None:
+    """Check a bound or a limit, which may be infinite."""
+    if not (is_real(value) and value >= 0):
+        raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
+
+
+def check_positive(name: str, value: Any, or_else: str = "") -> None:
+    """Check a size, which may be whatever else the error is to name, but not infinite."""
+    if not (is_real(value) and 0.0 < value < math.inf):
+        raise ValueError(f"{name} must be a positive finite number{or_else}; got {value!r}")
+
+
 def positive(name: str, value: Any, low: int = 1, or_else: str = "") -> int:
     """Return an integer of at least ``low``, or raise an error that names the parameter.
 
@@ -32,11 +59,8 @@ def positive(name: str, value: Any, low: int = 1, or_else: str = "") -> int:
     ...
     ValueError: rows must be an integer of at least 1; got 2.5
     """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = low - 1
-    if isinstance(value, bool) or number < low:
+    number = as_integer(value)
+    if number is None or number < low:
         raise ValueError(f"{name} must be an integer of at least {low}{or_else}; got {value!r}")
     return number
 
@@ -54,6 +78,11 @@ def generator(rng: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
-        ) from None
+        raise not_a_seed(rng) from None
+
+
+def not_a_seed(rng: Any) -> ValueError:
+    """Return the error that says what a seed may be."""
+    return ValueError(
+        f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
+    )

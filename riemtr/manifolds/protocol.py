@@ -289,7 +289,7 @@ def has_exponential(manifold: Any) -> bool:
 def is_bounded(manifold: Any) -> bool:
     """Whether distances on the manifold have a limit, as far as one knows.
 
-    A manifold that is not pymanopt's is taken at its word: its typical distance.
+    A manifold that is not pymanopt's is taken to have one, its typical distance.
     """
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:

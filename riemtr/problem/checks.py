@@ -44,7 +44,7 @@ def _tangency_error(here: Evaluation, vector: Any) -> float:
     # Near a critical point little is left of a gradient but the rounding of what it is made of.
     rounding = here.precision**0.5 * abs(here.cost)
     size = max(here.norm(vector), here.conversion_size, rounding)
-    return here.norm(vector - here.tangent(vector)) / size if size > 0.0 else 0.0
+    return here.norm_outside(vector) / size if size > 0.0 else 0.0
 
 
 def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:

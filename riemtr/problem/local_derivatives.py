@@ -149,6 +149,10 @@ class LocalDerivatives:
         """Remove what rounding has left of a vector outside the tangent space."""
         return to_tangent(self.manifold, self.point, vector)
 
+    def norm_outside(self, vector: Any) -> float:
+        """Norm of what a vector has outside the tangent space."""
+        return self.norm(vector - self.tangent(vector))
+
     def hessian(self, vector: Any) -> Any:
         """Riemannian Hessian product."""
         kinds = self.problem.derivatives

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import norm
 
-from riemtr.arguments import is_real
+from riemtr.arguments import check_positive
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.manifolds import Sphere
@@ -242,8 +242,7 @@ def dictionary_problem(Y: Any, mu: float = 1e-2) -> Problem:
     (True, 'minimizer')
     """
     data: Any = as_data(Y)
-    if not (is_real(mu) and 0.0 < mu < math.inf):
-        raise ValueError(f"mu must be a positive finite number; got {mu!r}")
+    check_positive("mu", mu)
     if isinstance(data, Partitioned):
         data = Projection(data.kept(), np.eye(data.rows))
     elif not (data.flags.c_contiguous or data.flags.f_contiguous):

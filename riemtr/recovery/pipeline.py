@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 import os
 import time
 from contextlib import closing
@@ -12,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import is_real
+from riemtr.arguments import as_integer, check_positive, not_a_seed
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
@@ -167,8 +165,7 @@ def recover_row(
 
 
 def _check(mu: float, solver: RowSolver | None) -> None:
-    if not (is_real(mu) and 0.0 < mu < math.inf):
-        raise ValueError(f"mu must be a positive finite number; got {mu!r}")
+    check_positive("mu", mu)
     if solver is not None and not callable(getattr(solver, "solve", None)):
         raise ValueError(
             f"solver must have a method solve(problem, start, rng=...), as riemtr.PracticalTRM() "
@@ -213,13 +210,10 @@ def _scaled(mu: float, unit: float) -> float:
 
 
 def _jobs(n_jobs: int) -> int:
-    try:
-        jobs = operator.index(n_jobs)
-    except TypeError:
-        jobs = 0
+    jobs = as_integer(n_jobs)
     if jobs == -1:
         return os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or jobs < 1:
+    if jobs is None or jobs < 1:
         raise ValueError(f"n_jobs must be a positive integer, or -1 for all cores; got {n_jobs!r}")
     return jobs
 
@@ -232,14 +226,9 @@ def _seed(rng: Any, checkpoint: str | os.PathLike[str] | None) -> int:
         stored = stored_settings(checkpoint) if checkpoint is not None else None
         fresh = np.random.SeedSequence().entropy
         return int(stored["seed"] if stored is not None else fresh)  # type: ignore[arg-type]
-    try:
-        seed = operator.index(rng)
-    except TypeError:
-        seed = -1
-    if isinstance(rng, bool) or seed < 0:
-        raise ValueError(
-            f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
-        )
+    seed = as_integer(rng)
+    if seed is None or seed < 0:
+        raise not_a_seed(rng)
     return seed
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from riemtr.arguments import is_real
+from riemtr.arguments import check_nonnegative
 from riemtr.errors import NonFiniteCostError
 from riemtr.problem import Evaluation, Problem
 from riemtr.problem.points import check_point
@@ -18,9 +18,8 @@ _TANGENCY = 1e-3  # what may be outside the tangent space, in single precision a
 
 def check_limits(max_iterations: Any, max_seconds: Any) -> None:
     """Check the limits of a solver."""
-    for name, value in (("max_iterations", max_iterations), ("max_seconds", max_seconds)):
-        if not (is_real(value) and value >= 0):
-            raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
+    check_nonnegative("max_iterations", max_iterations)
+    check_nonnegative("max_seconds", max_seconds)
 
 
 def checked_observers(stop: Any, observers: Any) -> tuple[Observer, ...]:
@@ -58,7 +57,7 @@ def check_beginning(here: Evaluation) -> None:
             f"{here.gradient_norm}: both must be finite; choose another start, or mend the cost"
         )
     if here.problem.derivatives.gradient == "riemannian":
-        outside = here.norm(here.gradient - here.tangent(here.gradient))
+        outside = here.norm_outside(here.gradient)
         if outside > _TANGENCY * max(here.gradient_norm, abs(here.cost)):
             raise ValueError(
                 f"riemannian_gradient must be tangent to {here.manifold}; of its norm "

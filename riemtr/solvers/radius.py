@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from riemtr.arguments import is_real
+from riemtr.arguments import check_positive
 from riemtr.manifolds import is_bounded, typical_distance
 from riemtr.problem import Problem
 from riemtr.solvers.acceptance import Verdict
@@ -42,8 +42,7 @@ class FixedRadius:
     adapts = False
 
     def __post_init__(self) -> None:
-        if not (is_real(self.radius) and 0.0 < self.radius < math.inf):
-            raise ValueError(f"radius must be a positive finite number; got {self.radius!r}")
+        check_positive("radius", self.radius)
 
     def initial(self, problem: Problem) -> float:
         """Return the radius."""
@@ -89,8 +88,8 @@ class AdaptiveRadius:
     def __post_init__(self) -> None:
         for name in ("start", "largest"):
             value = getattr(self, name)
-            if value is not None and not (is_real(value) and 0.0 < value < math.inf):
-                raise ValueError(f"{name} must be a positive finite number or None; got {value!r}")
+            if value is not None:
+                check_positive(name, value, or_else=" or None")
         if not 0.0 <= self.poor <= self.good:
             raise ValueError(f"need 0 <= poor <= good; got {self.poor!r} and {self.good!r}")
         if not 0.0 < self.shrink < 1.0 < self.grow:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from riemtr.arguments import is_real
+from riemtr.arguments import check_nonnegative, is_real
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.status import Reason, Status
 
@@ -94,8 +93,8 @@ class SecondOrder(StoppingCriterion):
     curvature_tolerance: float
 
     def __post_init__(self) -> None:
-        _check_bound("tolerance", self.tolerance)
-        _check_bound("curvature_tolerance", self.curvature_tolerance)
+        check_nonnegative("tolerance", self.tolerance)
+        check_nonnegative("curvature_tolerance", self.curvature_tolerance)
 
     def check(self, iteration: Iteration) -> Reason | None:
         """Return convergence, or that the curvature cannot be decided."""
@@ -119,7 +118,7 @@ class GradientNorm(StoppingCriterion):
     tolerance: float
 
     def __post_init__(self) -> None:
-        _check_bound("tolerance", self.tolerance)
+        check_nonnegative("tolerance", self.tolerance)
 
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the gradient is small."""
@@ -132,7 +131,7 @@ class _Limit(StoppingCriterion):
     limit: float
 
     def __post_init__(self) -> None:
-        _check_bound("limit", self.limit)
+        check_nonnegative("limit", self.limit)
 
     @property
     def budget(self) -> StoppingCriterion | None:
@@ -184,8 +183,3 @@ class MaxProducts(_Limit):
         """Return the reason if the limit is reached."""
         over = iteration.counts.hessian_products >= self.limit
         return Reason(Status.STOPPED, f"{self.limit} Hessian products") if over else None
-
-
-def _check_bound(name: str, value: Any) -> None:
-    if not (is_real(value) and value >= 0):
-        raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
