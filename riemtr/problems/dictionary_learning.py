@@ -22,6 +22,7 @@ from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problem.lazy import lazy
+from riemtr.problems.narrow_copy import NarrowCopy
 from riemtr.problems.weighted_gram import WeightedGram, floor_of_gram, weighted_gram
 
 # Continuation: the first smoothing as a share of the data's scale, and the factor between stages.
@@ -39,18 +40,19 @@ class DictionaryCost:
 
     Parameters
     ----------
-    data : ndarray of shape (n, p)
+    data : ndarray of shape (n, p), or NarrowCopy of one
         The matrix Y; columns are samples. Not copied.
     mu : float
         Smoothing parameter.
-    source : ndarray, optional
-        What the data are a copy of, in another precision.
     """
 
-    def __init__(self, data: np.ndarray, mu: float, source: np.ndarray | None = None):
-        self.data = data
+    def __init__(self, data: np.ndarray | NarrowCopy, mu: float):
         self.mu = mu
-        self.source = data if source is None else source
+        if isinstance(data, NarrowCopy):
+            self.data, self.source = data.rows, data.source
+            self.__dict__["narrow"] = data
+        else:
+            self.data = self.source = data
 
     def __repr__(self) -> str:
         n, p = self.data.shape
@@ -84,18 +86,23 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
-        data = self.narrow_data
+        data = self.narrow or self.data
         for mu, tolerance in smoothings(self.mu, self.scale):
-            yield DictionaryCost(data, mu, self.data), tolerance
+            yield DictionaryCost(data, mu), tolerance
         if data is not self.data:
-            yield DictionaryCost(data, self.mu, self.data), _NARROW_TOLERANCE * self.scale
+            yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * self.scale
 
     @lazy
-    def narrow_data(self) -> np.ndarray:
-        """The data in single precision where that serves, else the data themselves; kept."""
+    def narrow(self) -> NarrowCopy | None:
+        """The data in single precision where that serves; kept."""
         small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
         in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
-        return self.data.astype(np.float32) if small and in_range else self.data
+        return NarrowCopy(self.data) if small and in_range else None
+
+    @property
+    def narrow_at_hand(self) -> NarrowCopy | None:
+        """The data in single precision if somebody has asked for them before."""
+        return self.__dict__.get("narrow")
 
 
 class DictionaryPoint:
@@ -104,9 +111,8 @@ class DictionaryPoint:
     hessian_record: HessianRecord | None = None  # of the last Hessian matrix formed here
 
     def __init__(self, owner: DictionaryCost, point: np.ndarray):
-        self._source = owner.source
+        self._owner = owner
         self._data = owner.data
-        self._narrow = owner.__dict__.get("narrow_data", owner.data)  # if it is at hand
         self._mu = owner.mu
         self._samples = owner.data.shape[1]
         coefficients = point.astype(owner.data.dtype, copy=False) @ owner.data
@@ -146,34 +152,41 @@ class DictionaryPoint:
 
     def rough_hessian(self, vector: np.ndarray) -> np.ndarray:
         """The same multiplied in single precision, where that copy of the data is at hand."""
-        along = vector.astype(self._narrow.dtype, copy=False) @ self._narrow
+        narrow = self._owner.narrow_at_hand
+        if narrow is None:
+            return self.hessian(vector)
+        along = vector.astype(np.float32, copy=False) @ narrow.rows
         along *= self._narrow_weights
-        return self._narrow @ along
+        return narrow.rows @ along
 
     @lazy
     def _narrow_weights(self) -> np.ndarray:
-        return self._weights.astype(self._narrow.dtype, copy=False)
+        return self._weights.astype(np.float32, copy=False)
 
     def hessian_matrix(self) -> np.ndarray:
         """Euclidean Hessian matrix, eq. (fq_hess), from the columns whose weight is not negligible.
 
         Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0.
         """
-        return self._weighted_gram(self._data, self._weights, self._data.dtype)
+        return self._weighted_gram(self._weights, self._data.dtype)
 
     def rough_hessian_matrix(self) -> np.ndarray:
         """The same multiplied in single precision, at about half the price."""
-        single = np.dtype(np.float32)
-        rough = self._weighted_gram(self._narrow, self._narrow_weights, single)
-        rough = rough.astype(self._data.dtype)
+        rough = self._weighted_gram(self._narrow_weights, np.dtype(np.float32))
+        rough = rough.astype(self._data.dtype, copy=False)
         in_range = 1e-20 < float(rough.diagonal().max(initial=0.0)) < 1e20
         return rough if in_range else self.hessian_matrix()
 
-    def _weighted_gram(self, data: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    def _weighted_gram(self, weights: np.ndarray, dtype: np.dtype) -> np.ndarray:
         active = self._decay > np.finfo(self._decay.dtype).eps
-        gram = weighted_gram(data, weights, active, dtype)
-        self.hessian_record = HessianRecord(self._source, gram)
+        gram = weighted_gram(self._columns(dtype), weights, active, dtype)
+        self.hessian_record = HessianRecord(self._owner.source, gram)
         return gram.matrix
+
+    def _columns(self, dtype: np.dtype) -> np.ndarray:
+        """The data as a Gram matrix of that type is best made of them."""
+        narrow = self._owner.narrow_at_hand if dtype == np.float32 else None
+        return self._data if narrow is None else narrow.samples
 
     def hessian_floor(self, record: Any) -> np.ndarray | None:
         """Return a matrix that the Hessian nowhere falls below, from that of a point close by.
@@ -181,10 +194,11 @@ class DictionaryPoint:
         To five digits, as :meth:`rough_hessian_matrix`, at a fraction of the price; None where the
         point is too far, or the record of another cost.
         """
-        if not isinstance(record, HessianRecord) or record.source is not self._source:
+        if not isinstance(record, HessianRecord) or record.source is not self._owner.source:
             return None
-        floor = floor_of_gram(self._data, self._weights, record.gram)
-        return None if floor is None else floor.astype(self._data.dtype)
+        columns = self._columns(record.gram.matrix.dtype)
+        floor = floor_of_gram(columns, self._weights, record.gram)
+        return None if floor is None else floor.astype(self._data.dtype, copy=False)
 
 
 class HessianRecord(NamedTuple):

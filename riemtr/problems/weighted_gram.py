@@ -48,7 +48,7 @@ def weighted_gram(
         columns, chosen = data[:, here], weights[here]
         if gather:
             kept = np.flatnonzero(active[here])
-            columns, chosen = np.take(columns, kept, axis=1), chosen[kept]
+            columns, chosen = _taken(columns, kept), chosen[kept]
         matrix += _gram(columns, chosen, dtype)
     return WeightedGram(matrix, weights)
 
@@ -85,6 +85,13 @@ def floor_of_gram(
     if not _norm(correction) <= _MOST_CORRECTION * _norm(floor):
         return None
     return floor - correction
+
+
+def _taken(columns: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Return some of the columns, in the memory layout that they have."""
+    if columns.flags.f_contiguous:
+        return np.take(columns.T, kept, axis=0).T
+    return np.take(columns, kept, axis=1)
 
 
 def _norm(matrix: np.ndarray) -> float:

@@ -351,4 +351,22 @@ def test_steps_are_computed_in_single_precision_once_the_copy_is_there():
     assert image.dtype == np.float64
     assert here.counts.hessian_products == 1
     assert abs(image @ q) < 1e-15 * np.linalg.norm(image)
-    assert all(np.shares_memory(stage.cost.data, there._narrow) for stage, _ in problem.easier())
+    copies = [stage.cost.narrow_at_hand for stage, _ in problem.easier()]
+    assert copies
+    assert all(copy is problem.cost.narrow_at_hand for copy in copies)  # one serves all stages
+
+
+@pytest.mark.parametrize("mu", [1e-2, 1.0])
+def test_single_precision_matrices_are_the_same_from_the_copy_laid_out_for_them(mu):
+    data = sparse_data(13, 9, 3000, share=0.5)
+    cost, plain = DictionaryCost(data, mu), DictionaryCost(data, mu)
+    assert cost.narrow is not None
+    q, near = (Sphere(9).exp(np.eye(9)[0], t * np.eye(9)[1]) for t in (0.3, 0.3001))
+    here, expected = cost.at(q), naive(data, mu, q)[2]
+    assert plain.at(q).hessian_matrix().dtype == np.float64
+    np.testing.assert_array_equal(here.hessian_matrix(), plain.at(q).hessian_matrix())
+    rough = here.rough_hessian_matrix()
+    assert np.linalg.norm(rough - expected) <= 3e-6 * np.linalg.norm(expected)
+    floor = cost.at(near).hessian_floor(here.hessian_record)
+    below = naive(data, mu, near)[2] - floor
+    assert np.linalg.eigvalsh(below)[0] >= -1e-5 * np.linalg.norm(floor)

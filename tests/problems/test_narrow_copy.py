@@ -1,0 +1,27 @@
+"""The single-precision copy: the same matrix in both layouts, without a further copy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from riemtr.problems.narrow_copy import NarrowCopy
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (64, 256)])
+def test_both_layouts_hold_the_data(shape, order):
+    source = np.array(np.random.default_rng(0).standard_normal(shape), order=order)
+    copy = NarrowCopy(source)
+    assert copy.source is source
+    for layout in (copy.rows, copy.samples):
+        assert layout.dtype == np.float32
+        np.testing.assert_array_equal(layout, source.astype(np.float32))
+    assert copy.samples.flags.f_contiguous
+    assert copy.samples is copy.samples  # made once
+
+
+def test_rows_are_contiguous_and_not_a_power_of_two_apart():
+    copy = NarrowCopy(np.ones((4, 4096)))
+    assert copy.rows[0].flags.c_contiguous
+    assert copy.rows.strides[0] % 4096 != 0
