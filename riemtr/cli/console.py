@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,4 +28,16 @@ def refusing(*kinds: type[Exception]) -> Iterator[None]:
         Console(stderr=True, highlight=False).print(
             f"[bold red]error:[/] {escape(message)}", soft_wrap=True
         )
+        raise typer.Exit(USAGE_ERROR) from error
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """Show where an error in the user's own code comes from; exit code 2, as of a refusal."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        traceback.print_exc()
         raise typer.Exit(USAGE_ERROR) from error

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from riemtr.cli.console import console, refusing
+from riemtr.cli.console import console, refusing, tracing
 from riemtr.cli.files import check_target, save_plot, save_result
 from riemtr.cli.options import OUTPUT, Force, Quiet, SolverName
 from riemtr.cli.parameters import (
@@ -144,7 +144,7 @@ def solve(
         case = build_problem(name, given, seed)
     screen = console()
     table = nullcontext() if quiet else LiveTable(console=screen)
-    with refusing(NonFiniteCostError), table as observer:
+    with tracing(), refusing(NonFiniteCostError), table as observer:
         observers = [] if observer is None else [observer]
         result = method.solve(case.problem, case.start, rng=seed, observers=observers)
 
