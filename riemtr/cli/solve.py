@@ -17,7 +17,7 @@ from riemtr.cli.parameters import (
     parse_named,
     parse_parameters,
 )
-from riemtr.cli.summary import summary_line, summary_panel
+from riemtr.cli.summary import is_certified, summary_line, summary_panel
 from riemtr.errors import NonFiniteCostError, require
 from riemtr.problems import available
 from riemtr.solvers import ExactTRM, PracticalTRM, TrustRegion
@@ -108,7 +108,7 @@ def solve(
     The run ends at a point where the slope is zero and no direction leads down; a saddle point,
     where one still does, is left again. Ctrl-C ends it early with the best point so far.
 
-    Exit code: 0 if it converged, 1 if not, 2 if what was asked for cannot be done.
+    Exit code: 0 if it converged to a certified minimizer, 1 if not, 2 if what was asked for cannot be done.
 
     Examples:
 
@@ -164,7 +164,7 @@ def solve(
     for saved in (out, plot):
         if saved is not None and not quiet:
             screen.print(f"saved {saved}", soft_wrap=True, markup=False)
-    raise typer.Exit(0 if result.converged else 1)
+    raise typer.Exit(0 if is_certified(result) else 1)
 
 
 def _make_solver(

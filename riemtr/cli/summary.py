@@ -33,6 +33,8 @@ def explain_certificate(certificate: Certificate) -> str:
         return f"a saddle point, not a solution: {slope}, but one way still leads down ({lowest})"
     if certificate.verdict == "maximizer":
         return f"a maximizer, not a solution: {slope}, and every way leads down ({lowest})"
+    if certificate.contradicting_bend is not None:
+        return f"undecided: {slope}, but {certificate.curvature_in_words}"
     if certificate.verdict == "unresolved":
         return (
             f"undecided: {slope}, but the {lowest} is known only to {certificate.error_bound:.1e}, "
@@ -81,6 +83,11 @@ def show_point(point: Any) -> str:
     return "\n".join(show_point(part) for part in point)
 
 
+def is_certified(result: Result) -> bool:
+    """Whether the run converged, and the certificate does not take it back."""
+    return result.converged and result.certificate.verdict == "minimizer"
+
+
 def summary_line(result: Result) -> str:
     """Return the result in one line, for ``--quiet``."""
     return (
@@ -92,7 +99,7 @@ def summary_line(result: Result) -> str:
 
 def summary_panel(result: Result, truth: Truth | None, title: str) -> Panel:
     """Return the result in words, in a frame whose colour says how it ended."""
-    colour = "green" if result.converged else "yellow"
+    colour = "green" if is_certified(result) else "yellow"
     manifold = result.evaluation.manifold
     rows = [
         ("searched", f"{escape(str(manifold))} (dimension {manifold.dim})"),

@@ -183,6 +183,25 @@ def test_a_bug_in_a_cost_is_not_hidden(monkeypatch):
     assert outcome.stderr.splitlines()[-1] == "ZeroDivisionError: a bug"
 
 
+def test_a_hessian_that_the_cost_contradicts_is_no_success(monkeypatch):
+    weights = np.linspace(-1.0, 1.0, 30)
+
+    def builder(rng):
+        sphere = riemtr.Sphere(30)
+        problem = riemtr.Problem(
+            sphere,
+            lambda x: x @ (weights * x),
+            euclidean_gradient=lambda x: 2.0 * weights * x,
+            euclidean_hessian=lambda x, v: 2.0 * weights * v + v,
+        )
+        return registry.Case(problem, sphere.random_point(rng))
+
+    monkeypatch.setitem(registry._BUILDERS, "wrong", builder)
+    outcome = solve("wrong")
+    assert outcome.exit_code == 1
+    assert "check_hessian" in words(outcome)
+
+
 def test_ctrl_c_shows_and_saves_the_best_point_so_far(monkeypatch, tmp_path):
     weights = np.linspace(-1.0, 1.0, 30)
     visits = []
