@@ -108,7 +108,8 @@ def solve(
     The run ends at a point where the slope is zero and no direction leads down; a saddle point,
     where one still does, is left again. Ctrl-C ends it early with the best point so far.
 
-    Exit code: 0 if it converged to a certified minimizer, 1 if not, 2 if what was asked for cannot be done.
+    Exit code: 0 if it converged to a certified minimizer, 1 if not, 2 if what was asked for cannot
+    be done.
 
     Examples:
 
