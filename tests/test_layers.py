@@ -28,6 +28,7 @@ LAYERS = {
 SHARED = {
     "arguments",
     "blas_threads",
+    "bytecode",
     "environment",
     "errors",
     "file_lock",
@@ -38,6 +39,7 @@ SHARED = {
 # Ground truth must never leak into a stopping rule.
 FORBIDDEN = {"solvers": {"problems", "data"}}
 EXTRAS = {
+    "PIL",
     "clarabel",
     "dask",
     "distributed",
@@ -48,6 +50,7 @@ EXTRAS = {
     "rich",
     "skimage",
     "sklearn",
+    "threadpoolctl",
     "typer",
 }
 # Modules that are about an extra, and that nothing imports before a user asks for them.

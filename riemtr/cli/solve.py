@@ -17,7 +17,7 @@ from riemtr.cli.parameters import (
     parse_named,
     parse_parameters,
 )
-from riemtr.cli.summary import is_certified, summary_line, summary_panel
+from riemtr.cli.summary import summary_line, summary_panel
 from riemtr.errors import NonFiniteCostError, require
 from riemtr.problems import available
 from riemtr.solvers import ExactTRM, PracticalTRM, TrustRegion
@@ -165,7 +165,7 @@ def solve(
     for saved in (out, plot):
         if saved is not None and not quiet:
             screen.print(f"saved {saved}", soft_wrap=True, markup=False)
-    raise typer.Exit(0 if is_certified(result) else 1)
+    raise typer.Exit(0 if result.certified else 1)
 
 
 def _make_solver(

@@ -33,7 +33,7 @@ def explain_certificate(certificate: Certificate) -> str:
         return f"a saddle point, not a solution: {slope}, but one way still leads down ({lowest})"
     if certificate.verdict == "maximizer":
         return f"a maximizer, not a solution: {slope}, and every way leads down ({lowest})"
-    if certificate.contradicting_bend is not None:
+    if certificate.contradiction:
         return f"undecided: {slope}, but {certificate.curvature_in_words}"
     if certificate.verdict == "unresolved":
         return (
@@ -83,11 +83,6 @@ def show_point(point: Any) -> str:
     return "\n".join(show_point(part) for part in point)
 
 
-def is_certified(result: Result) -> bool:
-    """Whether the run converged, and the certificate does not take it back."""
-    return result.converged and result.certificate.verdict == "minimizer"
-
-
 def summary_line(result: Result) -> str:
     """Return the result in one line, for ``--quiet``."""
     return (
@@ -99,7 +94,7 @@ def summary_line(result: Result) -> str:
 
 def summary_panel(result: Result, truth: Truth | None, title: str) -> Panel:
     """Return the result in words, in a frame whose colour says how it ended."""
-    colour = "green" if is_certified(result) else "yellow"
+    colour = "green" if result.certified else "yellow"
     manifold = result.evaluation.manifold
     rows = [
         ("searched", f"{escape(str(manifold))} (dimension {manifold.dim})"),

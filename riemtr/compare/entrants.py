@@ -19,6 +19,8 @@ from riemtr.errors import DoesNotApply, misspelt_name
 from riemtr.imports import imported
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
+from riemtr.problems.dictionary_learning import DictionaryCost
+from riemtr.problems.partitioned_cost import PartitionedCost
 from riemtr.solvers import ExactTRM, FixedRadius, PracticalTRM, TrustRegion
 from riemtr.solvers.lbfgs import LBFGS
 
@@ -246,7 +248,7 @@ def _is_ours(kind: Any) -> bool:
 
 def _exact(problem: Problem, demands: Demands, options: dict[str, Any]) -> Any:
     cost, radius = problem.cost, _RADIUS
-    if hasattr(cost, "mu") and hasattr(cost, "scale"):
+    if isinstance(cost, DictionaryCost | PartitionedCost):
         radius = min(radius, _LOG_COSH_RADIUS * cost.mu / max(cost.scale, 1e-300))
     return _made(ExactTRM, "exact", demands, {"radius": radius, **options})
 

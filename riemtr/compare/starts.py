@@ -37,7 +37,7 @@ _ROUNDING = 1e4
 _SAME_COST = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start:
     """A point to start from.
 
@@ -117,7 +117,8 @@ def search_saddles(
                     raise OutOfTime
                 try:
                     here = _critical_point(problem, problem.random_point((seed, 1, number)))
-                    if not any(abs(here.cost - cost) <= _SAME_COST * abs(cost) for cost in found):
+                    size = max(abs(here.cost), _hessian_size(here))
+                    if not any(abs(here.cost - cost) <= _SAME_COST * size for cost in found):
                         start = _as_saddle(here)
                         found |= {} if start is None else {here.cost: start}
                 except Exception as error:  # such as a step to where the cost is not finite
@@ -140,7 +141,7 @@ def _descend_gradient(problem: Problem, point: Any) -> Evaluation:
     for _ in range(_MOST_STEPS):
         values, vectors = here.eigh
         slope = vectors.T @ here.basis.coordinates(here.gradient)
-        size = float(np.abs(values).max(initial=0.0))
+        size = _hessian_size(here)
         if here.gradient_norm == 0.0 or size == 0.0:
             return here
         for _ in range(_MOST_DAMPINGS):
@@ -157,8 +158,12 @@ def _descend_gradient(problem: Problem, point: Any) -> Evaluation:
     return here
 
 
+def _hessian_size(here: Evaluation) -> float:
+    return float(np.abs(here.eigh[0]).max(initial=0.0))
+
+
 def _as_saddle(here: Evaluation) -> Start | None:
-    size = float(np.abs(here.eigh[0]).max(initial=0.0))
+    size = _hessian_size(here)
     tolerance = _ROUNDING * here.precision * size
     verdict = certify_evaluation(here, Tolerances(tolerance, 1e-3 * size)).verdict
     if verdict not in (SADDLE, MAXIMIZER):

@@ -54,8 +54,8 @@ class Conditioned:
     Examples
     --------
     >>> A = Conditioned(100.0).matrix(5, np.random.default_rng(0))
-    >>> round(np.linalg.cond(A), 6)
-    np.float64(100.0)
+    >>> round(float(np.linalg.cond(A)), 6)
+    100.0
     """
 
     condition_number: float

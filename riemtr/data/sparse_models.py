@@ -58,8 +58,8 @@ class BernoulliGaussian:
     >>> sample = BernoulliGaussian(n=4, p=1000, theta=0.25).draw(0)
     >>> np.allclose(sample.observations, sample.dictionary @ sample.coefficients)
     True
-    >>> round(np.mean(sample.coefficients != 0), 2)
-    np.float64(0.25)
+    >>> round(float(np.mean(sample.coefficients != 0)), 2)
+    0.25
     """
 
     n: int

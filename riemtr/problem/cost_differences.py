@@ -7,7 +7,8 @@ rounding or a kink leave it open, and differences over several lengths have to a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import like
 
 _SHARES = (1.0, 0.25, 4.0)  # of the usual step: a derivative is the same at all of them
-_DIFFERENCE = 0.25  # relative, from which on two numbers are not the same
+_LONGER = 2.0  # times as far a cost falls, at least, over a step four times as long
+_DIFFERENCE = 0.1  # relative, from which on two numbers are not the same
 _ROUNDINGS = 100.0  # that a cost may be off by
 
 
@@ -30,12 +32,13 @@ def contradicting_slope(here: Evaluation) -> float | None:
     return _contradiction(lambda share: _first_difference(here, direction, share), stated, 0.0)
 
 
-def contradicting_bend(
-    here: Evaluation, direction: Any, stated: float, tolerance: float
-) -> float | None:
-    """Return the second derivative of the cost along a direction, if not what its Hessian says.
+def contradiction(
+    here: Evaluation, direction: Any, stated: float, tolerances: tuple[float, float]
+) -> str:
+    """Say how the cost changes along a direction, if not as its gradient and Hessian say.
 
-    None if it is as stated.
+    Nothing if it does. A kink may bend a cost up by any amount, which contradicts no Hessian; down,
+    at all lengths, it shows that there is no minimum.
 
     Parameters
     ----------
@@ -45,18 +48,30 @@ def contradicting_bend(
         Of unit length.
     stated : float
         ``<v, Hv>``.
-    tolerance : float
-        Absolute difference that does not matter.
+    tolerances : pair of float
+        Absolute differences of slope and of bend that do not matter.
     """
-    return _contradiction(
-        lambda share: _second_difference(here, direction, share), stated, tolerance
-    )
+    slope = here.inner(here.gradient, direction)
+    measure = cache(lambda share: _differences(here, direction, share))  # the same costs for both
+    measured = _contradiction(lambda share: measure(share)[0], slope, tolerances[0])
+    if measured is not None:
+        return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}"
+    measured = _contradiction(lambda share: measure(share)[1], stated, tolerances[1], down=True)
+    if measured is not None:
+        return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}"
+    return ""
 
 
 def _contradiction(
-    difference: Callable[[float], tuple[float, float]], stated: float, tolerance: float
+    difference: Callable[[float], tuple[float, float]],
+    stated: float,
+    tolerance: float,
+    down: bool = False,
 ) -> float | None:
-    """Return what is measured, if that is the same at all lengths and clearly not as stated."""
+    """Return what is measured, if that is the same at all lengths and clearly not as stated.
+
+    With ``down`` it need not be the same, if the cost falls by more the longer the step is.
+    """
     measured = []
     for share in _SHARES:
         value, error = difference(share)
@@ -66,7 +81,14 @@ def _contradiction(
         measured.append(value)
     smallest, middle, largest = sorted(measured)
     agree = largest - smallest <= _DIFFERENCE * max(abs(smallest), abs(largest))
-    return middle if agree else None
+    return middle if agree or (down and largest < stated and _falls(measured)) else None
+
+
+def _falls(bends: Sequence[float]) -> bool:
+    """Whether a cost falls to both sides; rounding falls no further over longer steps."""
+    falls = {share: -share * share * bend for share, bend in zip(_SHARES, bends, strict=True)}
+    short, middle, long = (falls[share] for share in sorted(_SHARES))
+    return short > 0.0 and middle >= _LONGER * short and long >= _LONGER * middle
 
 
 def _first_difference(here: Evaluation, direction: Any, share: float) -> tuple[float, float]:
@@ -77,14 +99,18 @@ def _first_difference(here: Evaluation, direction: Any, share: float) -> tuple[f
     return (ahead - behind) / (2.0 * t), _rounding(here, ahead, behind) / t
 
 
-def _second_difference(here: Evaluation, direction: Any, share: float) -> tuple[float, float]:
-    """Return the second difference of the cost along a retraction, and its rounding error."""
-    # The fourth root of the precision balances truncation and rounding.
+def _differences(
+    here: Evaluation, direction: Any, share: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return first and second difference along a retraction, each with its rounding error."""
+    # The fourth root of the precision balances truncation and rounding of the second.
     t = share * here.precision**0.25 * here.reach(direction)
     ahead, behind = _costs_beside(here, t, direction)
+    rounding = _rounding(here, ahead, behind)
+    slope = (ahead - behind) / (2.0 * t)
     bend = (ahead - here.cost + (behind - here.cost)) / (t * t)
     # A retraction accelerates by about 1, on which the gradient acts.
-    return bend, _rounding(here, ahead, behind) / (t * t) + 2.0 * here.gradient_norm
+    return (slope, rounding / t), (bend, rounding / (t * t) + 2.0 * here.gradient_norm)
 
 
 def _rounding(here: Evaluation, ahead: float, behind: float) -> float:
@@ -94,9 +120,11 @@ def _rounding(here: Evaluation, ahead: float, behind: float) -> float:
 def _costs_beside(here: Evaluation, t: float, direction: Any) -> tuple[float, float]:
     try:
         with np.errstate(all="ignore"):
-            return _cost_nearby(here, t * direction), _cost_nearby(here, -t * direction)
+            costs = _cost_nearby(here, t * direction), _cost_nearby(here, -t * direction)
     except np.linalg.LinAlgError:  # of the manifold or the cost, off its domain
         return math.nan, math.nan
+    same = costs[0] == costs[1] == here.cost
+    return (math.nan, math.nan) if same else costs  # all of it may be lost to rounding
 
 
 def _cost_nearby(here: Evaluation, displacement: Any) -> float:

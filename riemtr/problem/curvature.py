@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COARSE = 2.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curvature:
     """Extreme eigenvalues of a Hessian.
 

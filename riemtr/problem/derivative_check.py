@@ -29,7 +29,7 @@ _CONFIRMED = 1e-3
 _BENT = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DerivativeCheck:
     """Outcome of a check.
 

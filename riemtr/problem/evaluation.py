@@ -21,9 +21,8 @@ from riemtr.problem.curvature import (
 from riemtr.problem.lanczos import lanczos_curvature
 from riemtr.problem.lazy import lazy
 from riemtr.problem.local_derivatives import LocalDerivatives
+from riemtr.problem.shared_work import ROUGH_ACCURACY
 
-# Accuracy of a matrix multiplied in single precision, with room for its sums.
-_ROUGH = 1e-5
 # Dimension up to which the matrix is formed by products where Lanczos does not decide.
 _FEW_PRODUCTS = 200
 
@@ -136,7 +135,7 @@ class Evaluation(LocalDerivatives):
         if floor is None:
             return False
         self.counts.hessian_matrices += 1
-        positive = is_clearly_positive(self, self._riemannian(floor), tolerance, 2.0 * _ROUGH)
+        positive = is_clearly_positive(self, self._riemannian(floor), tolerance, 2.0 * ROUGH_ACCURACY)
         if positive:
             self._proved_bound = -tolerance
         return positive
@@ -183,7 +182,7 @@ class Evaluation(LocalDerivatives):
                 return True
             # What is not positive needs its matrix in any case, to be left.
             if self._is_rough:
-                decided = is_positive(self, self._rough_matrix, tolerance, _ROUGH)
+                decided = is_positive(self, self._rough_matrix, tolerance, ROUGH_ACCURACY)
             if decided is None:
                 decided = is_positive(self, self._matrix, tolerance)
             self._is_negative = decided is False

@@ -49,6 +49,9 @@ class SharedWorkCost(Protocol):
         """Everything at one point, evaluated on demand."""
 
 
+ROUGH_ACCURACY = 1e-5
+"""Relative accuracy of what is offered to five digits."""
+
 # autodiff(cost, layout): a plain callable of the point's arrays, and pymanopt's point layout.
 Autodiff = Callable[[Callable[..., Any], Any], SharedWorkCost]
 

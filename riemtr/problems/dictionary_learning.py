@@ -99,11 +99,6 @@ class DictionaryCost:
         in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
         return NarrowCopy(self.data) if small and in_range else None
 
-    @property
-    def narrow_at_hand(self) -> NarrowCopy | None:
-        """The data in single precision if somebody has asked for them before."""
-        return self.__dict__.get("narrow")
-
 
 class DictionaryPoint:
     """The log-cosh cost at one point: one product with Y serves value, gradient and Hessian."""
@@ -151,8 +146,8 @@ class DictionaryPoint:
         return self._data @ along
 
     def rough_hessian(self, vector: np.ndarray) -> np.ndarray:
-        """The same multiplied in single precision, where that copy of the data is at hand."""
-        narrow = self._owner.narrow_at_hand
+        """The same multiplied in single precision, where that serves."""
+        narrow = self._owner.narrow
         if narrow is None:
             return self.hessian(vector)
         along = vector.astype(np.float32, copy=False) @ narrow.rows
@@ -185,7 +180,7 @@ class DictionaryPoint:
 
     def _columns(self, dtype: np.dtype) -> np.ndarray:
         """The data as a Gram matrix of that type is best made of them."""
-        narrow = self._owner.narrow_at_hand if dtype == np.float32 else None
+        narrow = self._owner.narrow if dtype == np.float32 else None
         return self._data if narrow is None else narrow.samples
 
     def hessian_floor(self, record: Any) -> np.ndarray | None:

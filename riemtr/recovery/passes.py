@@ -202,7 +202,8 @@ class Run:
 
     def _unmix(self, rows: list[Atom]) -> list[Atom]:
         """Replace exactly sparse rows by combinations with others that are sparser yet."""
-        tried: set[tuple[int, int]] = set()
+        tried: set[tuple[int, int]] = set()  # of rows as they are now
+        attempts = 0
         while any(row.exact for row in rows):
             form = self._normal_form(rows)
             X = self.deflation.preview(form, self._vanishing(form))
@@ -210,20 +211,23 @@ class Run:
                 break
             exact = [k for k, i in enumerate(form.order) if rows[i].exact]
             better = sparser_combinations(X, exact).values()
-            new = [each for each in better if (each.row, each.other) not in tried]
+            pairs = {(int(form.order[b.row]), int(form.order[b.other])): b for b in better}
+            new = [pair for pair in pairs if pair not in tried]
             if not new:
                 break
-            best = max(new, key=lambda each: each.gain)
+            pair = max(new, key=lambda pair: pairs[pair].gain)
+            best, index = pairs[pair], pair[0]
             weights = np.zeros(len(rows))
             weights[[best.row, best.other]] = 1.0, -best.factor
             direction = form.directions @ (weights * form.scales)
-            name, index = f"unmix/{len(tried)}", int(form.order[best.row])
-            rounding = self._round(name, direction / np.linalg.norm(direction))
+            rounding = self._round(f"unmix/{attempts}", direction / np.linalg.norm(direction))
+            attempts += 1
             row = self._row(rows[index].result, rounding, rows[index].attempt)
-            tried.add((best.row, best.other))
+            tried.add(pair)
             if row.exact and row.zeros > rows[index].zeros:
                 rows[index] = row
                 self.unmixed += 1
+                tried = {other for other in tried if index not in other}
         return rows
 
     def _normal_form(self, rows: list[Atom]) -> NormalForm:

@@ -40,7 +40,7 @@ _SHORTEST, _LONGEST = 1e-290, 1e290  # directions whose reciprocals are numbers 
 CERTIFIED_GAP = 1e-9  # the largest relative duality gap that counts as proof
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rounding:
     """The solution of min \\|q'Y\\|_1 s.t. <r, q> = 1, and the proof that it is one.
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.bytecode import described_code
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LISTED = 20  # items of a container described one by one; more are hashed
 
@@ -56,7 +58,7 @@ def _described(value: Any, name: str, above: tuple[int, ...]) -> Iterator[tuple[
 def _head(value: Any) -> str:
     """What there is to say of a value beside its parts."""
     if isinstance(value, types.FunctionType):
-        return f"{_name_of(value)} {_code(value.__code__)}"
+        return f"{_name_of(value)} {_hash(repr(described_code(value.__code__)))}"
     if isinstance(value, Mapping | list | tuple | set | frozenset) and len(value) > _LISTED:
         items = value.items() if isinstance(value, Mapping) else value
         texts = [repr(list(_described(item, "", ()))) for item in items]
@@ -122,13 +124,6 @@ def _is_filled(cell: types.CellType) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _code(code: types.CodeType) -> str:
-    constants = [
-        _code(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts
-    ]
-    return _hash(repr((code.co_code, code.co_names, constants)))
 
 
 def _name_of(value: Any) -> str:

@@ -6,9 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from riemtr.arguments import is_real
+from riemtr.manifolds import random_tangent
 from riemtr.problem import Evaluation, as_problem
-from riemtr.problem.cost_differences import contradicting_bend
+from riemtr.problem.cost_differences import contradiction
+from riemtr.problem.curvature import Curvature
 from riemtr.problem.points import check_point
 
 MINIMIZER = "minimizer"
@@ -16,6 +20,8 @@ SADDLE = "saddle"
 MAXIMIZER = "maximizer"
 UNRESOLVED = "unresolved"
 NOT_CRITICAL = "not-critical"
+
+_SEED = 1  # of a direction to probe
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ def default_tolerances(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What is known of a point to second order.
 
@@ -64,9 +70,8 @@ class Certificate:
         with no flat direction.
     tolerance, curvature_tolerance : float
         What the verdict was measured with.
-    contradicting_bend : float or None
-        The second difference of the cost along the direction, where it shows that the derivatives
-        are wrong: see :func:`riemtr.check_hessian`.
+    contradiction : str
+        What differences of the cost beside the point say against its derivatives; empty if nothing.
     """
 
     verdict: str
@@ -77,7 +82,7 @@ class Certificate:
     strict: bool
     tolerance: float
     curvature_tolerance: float
-    contradicting_bend: float | None = None
+    contradiction: str = ""
 
     def __repr__(self) -> str:
         return (
@@ -90,11 +95,8 @@ class Certificate:
         """What is known of the smallest eigenvalue."""
         if self.verdict == NOT_CRITICAL:
             return "curvature not looked at"
-        if self.contradicting_bend is not None:
-            return (
-                f"the cost bends by {self.contradicting_bend:.3g} where its Hessian says "
-                f"{self.min_eigenvalue:.3g}: see riemtr.check_gradient and check_hessian"
-            )
+        if self.contradiction:
+            return f"{self.contradiction}: see riemtr.check_gradient and check_hessian"
         if self.verdict in (SADDLE, MAXIMIZER):  # how far below is of no interest
             return f"smallest eigenvalue at most {self.min_eigenvalue:.3e}"
         if self.error_bound > 0.1 * abs(self.min_eigenvalue):  # known no better than was needed
@@ -113,7 +115,7 @@ class Certificate:
 
 
 def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
-    """Certify an evaluated point; two costs beside it confirm what the Hessian says."""
+    """Certify an evaluated point; costs beside it confirm what its derivatives say."""
     size = here.gradient_norm
     if not size <= tolerances.gradient:
         return Certificate(
@@ -127,12 +129,8 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
             tolerances.curvature,
         )
     curvature = here.curvature(tolerances.curvature)
-    bend = None
-    if curvature.direction is not None:
-        bend = contradicting_bend(
-            here, curvature.direction, curvature.min_eigenvalue, tolerances.curvature
-        )
-    if bend is not None:
+    against = _contradiction(here, curvature, tolerances)
+    if against:
         verdict = UNRESOLVED
     elif curvature.lower_bound >= -tolerances.curvature:
         verdict = MINIMIZER
@@ -146,13 +144,26 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
         verdict,
         size,
         curvature.min_eigenvalue,
-        curvature.error_bound if bend is None else math.inf,
+        math.inf if against else curvature.error_bound,
         curvature.direction,
-        bend is None and curvature.lower_bound > tolerances.curvature,
+        not against and curvature.lower_bound > tolerances.curvature,
         tolerances.gradient,
         tolerances.curvature,
-        bend,
+        against,
     )
+
+
+def _contradiction(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:
+    """Ask the cost along the direction of the certificate, and along one that nobody chose."""
+    if curvature.direction is None:
+        return ""
+    ignored = tolerances.gradient, tolerances.curvature + curvature.doubt
+    against = contradiction(here, curvature.direction, curvature.min_eigenvalue, ignored)
+    if against or here.manifold.dim == 1:
+        return against
+    other = random_tangent(here.manifold, here.point, np.random.default_rng(_SEED))
+    other = here.in_precision((1.0 / here.norm(other)) * other)
+    return contradiction(here, other, here.inner(other, here.hessian(other)), ignored)
 
 
 def certify(

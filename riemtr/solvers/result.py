@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 
 from riemtr.problem import Counts, Evaluation
-from riemtr.solvers.certificate import Certificate, Tolerances, certify_evaluation
+from riemtr.solvers.certificate import (
+    MINIMIZER,
+    Certificate,
+    Tolerances,
+    certify_evaluation,
+)
 from riemtr.solvers.iteration import history_table
 from riemtr.solvers.status import Reason, Status
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result:
     """Outcome of a solver.
 
@@ -76,8 +81,13 @@ class Result:
 
     @property
     def converged(self) -> bool:
-        """Whether the point is a second-order point to the solver's tolerances."""
+        """Whether the run ended at a second-order point, by the derivatives that it was given."""
         return self.reason.converged
+
+    @property
+    def certified(self) -> bool:
+        """Whether it did, and the certificate, which asks the cost itself, confirms it."""
+        return self.converged and self.certificate.verdict == MINIMIZER
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what was found and not what it was found with: costs need not pickle."""

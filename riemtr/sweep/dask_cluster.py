@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import queue
 import time
@@ -71,7 +72,7 @@ class DaskCrew:
             resources.enter_context(client)
             try:
                 client.wait_for_workers(1, timeout=_SECONDS_TO_FIND_WORKERS)
-            except TimeoutError:
+            except (TimeoutError, asyncio.TimeoutError):  # another one before Python 3.11
                 raise ConnectionError(
                     f"scheduler must have workers; {scheduler!r} has none: start some with "
                     f"dask worker {scheduler}"

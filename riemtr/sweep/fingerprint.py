@@ -1,13 +1,10 @@
 """What a task does, in a short string: its code, and that of the functions of its module it uses.
 
-Taken from the bytecode and not from the file, which may have been edited since it was imported.
-Comments, layout and docstrings leave it as it is; a function that the task has from another module
-is not part of it, nor is any data.
+A function that the task has from another module is not part of it, nor is any data.
 """
 
 from __future__ import annotations
 
-import dis
 import hashlib
 import inspect
 import sys
@@ -15,7 +12,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-_SCALARS = (bool, int, float, complex, str, bytes, type(None))
+from riemtr.bytecode import described_code, described_constant
 
 
 def fingerprint(task: Callable[..., Any]) -> str:
@@ -99,26 +96,4 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _described(function: FunctionType) -> list[Any]:
     defaults = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
-    return [_code(function.__code__), [_constant(value) for value in defaults]]
-
-
-def _code(code: CodeType) -> list[Any]:
-    # Instructions with what they load, not the tables they load it from: a docstring has a place in
-    # one of them.
-    steps = [
-        (step.opname, _constant(step.argval))
-        for step in dis.get_instructions(code)
-        if step.opname != "EXTENDED_ARG"
-    ]
-    return [steps, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
-
-
-def _constant(value: Any) -> Any:
-    """A value in a form whose text is the same in every process."""
-    if isinstance(value, CodeType):
-        return _code(value)
-    if isinstance(value, tuple):
-        return [_constant(part) for part in value]
-    if isinstance(value, frozenset):
-        return sorted(repr(_constant(part)) for part in value)
-    return repr(value) if isinstance(value, _SCALARS) else type(value).__name__
+    return [described_code(function.__code__), [described_constant(value) for value in defaults]]

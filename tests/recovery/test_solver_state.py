@@ -1,6 +1,9 @@
 """What a solver is made of: everything that could change what it finds, and no addresses."""
 
 import functools
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,3 +88,23 @@ def test_what_shows_nothing_and_cannot_be_pickled_is_known_by_its_type():
 
 def iter_forever():
     yield
+
+
+def test_a_function_is_the_same_in_every_process(tmp_path):
+    (tmp_path / "users_rule.py").write_text(
+        "from riemtr.recovery.solver_state import solver_state\n"
+        "def rule(x):\n"
+        "    return x in {'alpha', 'beta', 'gamma', 'delta'}\n"
+        "print(solver_state(rule))\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, str(tmp_path / "users_rule.py")],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in (1, 2, 3)
+    }
+    assert len(said) == 1

@@ -36,7 +36,7 @@ def test_each_point_is_evaluated_once(case):
     )
     result = LBFGS().solve(problem, rng=0)
     assert result.counts.costs == result.counts.gradients
-    assert len(visited) == result.counts.costs + 2  # beside the end, to confirm the Hessian there
+    assert len(visited) == result.counts.costs + 4  # beside the end, to confirm the derivatives
     assert result.counts.hessian_products == 0
     assert result.history["costs"][-1] == result.counts.costs
     assert len(result.history["cost"]) == result.iterations + 1

@@ -157,7 +157,8 @@ def test_one_cost_and_one_gradient_per_visited_point(part):
     before = result.counts.snapshot()
     result.certificate.direction  # noqa: B018 - asking later must not change the counts
     assert result.counts == before
-    assert cost.values == result.counts.costs + 2  # beside the point, to confirm the Hessian
+    # Two beside the point in each of two directions, to confirm the derivatives.
+    assert cost.values == result.counts.costs + 4
     assert cost.gradients == result.counts.gradients
 
 
