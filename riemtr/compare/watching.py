@@ -8,6 +8,7 @@ from typing import Any
 
 from riemtr.compare.watched_cost import WatchedCost
 from riemtr.problem import Counts, Evaluation, Problem
+from riemtr.problem.lazy import is_known
 from riemtr.solvers.stopwatch import Stopwatch
 
 Row = tuple[float, float, float, Counts]
@@ -82,10 +83,10 @@ class WatchedProblem(Problem):
     def note(self) -> None:
         """Take notes of the last point."""
         here = self._last
-        if here is None or "gradient" not in here.__dict__:
+        if here is None or not is_known(here, "gradient"):
             return
         seconds = self.watch.seconds
         with self.watch.paused():
-            cost = here.__dict__.get("cost", math.nan)
+            cost = here.cost if is_known(here, "cost") else math.nan
             self.rows.append((seconds, cost, here.gradient_norm, self.counts))
             self._last = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from riemtr.interop.pymanopt_problem import Oracles
 from riemtr.problem import Counts, Evaluation, Problem
+from riemtr.problem.lazy import provide
 from riemtr.solvers import StoppingCriterion
 from riemtr.solvers.foreign import Recorder
 from riemtr.solvers.iteration import Observer
@@ -64,9 +65,9 @@ class Record(Recorder):
         here = self.problem.at(point)
         known, cost = self._evaluated
         if known is point:
-            here.__dict__["cost"] = cost
+            provide(here, cost=cost)
         if gradient is not None:
-            here.__dict__["gradient"] = gradient
+            provide(here, gradient=gradient)
         return here
 
     def complete(self, start: Any, end: Evaluation, seconds: float) -> list[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from riemtr.manifolds.basis import (
     has_euclidean_metric,
     tangent_basis,
 )
+from riemtr.manifolds.membership import has_left
 from riemtr.manifolds.protocol import (
     Manifold,
     converts_hessians,
@@ -43,6 +44,7 @@ __all__ = [
     "from_real",
     "has_euclidean_metric",
     "has_exponential",
+    "has_left",
     "inner",
     "is_bounded",
     "random_point",

@@ -21,7 +21,7 @@ from pymanopt.manifolds import (
     Symmetric,
 )
 
-from riemtr.manifolds.protocol import POSITIVE_DEFINITE, adjoint
+from riemtr.manifolds.protocol import POSITIVE_DEFINITE, adjoint, is_a
 
 Condition = Callable[[Any, Any, float], bool]  # manifold, point, tolerance
 
@@ -42,6 +42,15 @@ def complaint(manifold: Any, point: Any, tolerance: float) -> str | None:
         if isinstance(manifold, kinds) and not holds(manifold, point, tolerance):
             return words
     return None if _stays(manifold, point, tolerance) else "it does not lie there"
+
+
+def has_left(manifold: Any, point: Any) -> bool:
+    """Whether a step has left a manifold that ends at a boundary: rounding takes it there."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        return any(has_left(*part) for part in zip(factors, point, strict=True))
+    inside = next((holds for kind, holds in _OPEN if is_a(manifold, kind)), None)
+    return inside is not None and not inside(manifold, point, 0.0)
 
 
 def _stays(manifold: Any, point: Any, tolerance: float) -> bool:
@@ -69,6 +78,22 @@ def _is_positive_definite(manifold: Any, point: np.ndarray, tolerance: float) ->
     return bool(np.all(np.linalg.eigvalsh(point) > 0.0))
 
 
+def _has_positive_entries(manifold: Any, point: np.ndarray, tolerance: float) -> bool:
+    return bool(np.all(point > 0.0))
+
+
+def _is_in_ball(manifold: Any, point: np.ndarray, tolerance: float) -> bool:
+    return bool(np.all(np.linalg.norm(point, axis=-1) < 1.0))
+
+
+# Open subsets of the space around them.
+_OPEN: list[tuple[Any, Condition]] = [
+    (POSITIVE_DEFINITE, _is_positive_definite),
+    (Positive, _has_positive_entries),
+    (PoincareBall, _is_in_ball),
+]
+
+
 def _has_orthonormal_factors(manifold: Any, point: Any, tolerance: float) -> bool:
     left, _, right = point
     grams = (left.T @ left, right @ right.T)
@@ -80,17 +105,13 @@ _CONDITIONS: list[tuple[Any, str, Condition]] = [
     (POSITIVE_DEFINITE, "its eigenvalues must be positive", _is_positive_definite),
     (Symmetric, "it must equal its transpose", _equals(1.0)),
     (SkewSymmetric, "it must equal minus its transpose", _equals(-1.0)),
-    (Positive, "its entries must be positive", lambda m, x, t: bool(np.all(x > 0.0))),
+    (Positive, "its entries must be positive", _has_positive_entries),
     (
         SpecialOrthogonalGroup,
         "its determinant must be 1, not -1",
         lambda m, x, t: bool(np.all(np.linalg.det(x) > 0.0)),
     ),
-    (
-        PoincareBall,
-        "its norm must be less than 1",
-        lambda m, x, t: bool(np.all(np.linalg.norm(x, axis=-1) < 1.0)),
-    ),
+    (PoincareBall, "its norm must be less than 1", _is_in_ball),
     (
         (SphereSubspaceIntersection, SphereSubspaceComplementIntersection),
         "it must lie in the subspace",

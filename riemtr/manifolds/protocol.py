@@ -125,7 +125,7 @@ def random_point(manifold: Any, rng: np.random.Generator) -> Any:
         return manifold.random_point()
 
 
-def _is_a(manifold: Any, kinds: Any) -> bool:
+def is_a(manifold: Any, kinds: Any) -> bool:
     """Whether a manifold is of some kind: ``isinstance``, without asking each time."""
     own: Any = type(manifold)
     return _is_kind_of(own, kinds)
@@ -142,11 +142,11 @@ def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
     if factors is not None:
         parts = zip(factors, point, vector, strict=True)
         return as_tangent_of(manifold, point, [to_tangent(*part) for part in parts])
-    if _is_a(manifold, Elliptope):
+    if is_a(manifold, Elliptope):
         # pymanopt's projection doubles the gauge part of a vector instead of removing it.
         rows = vector - point * (point * vector).sum(axis=1, keepdims=True)
         return 2.0 * rows - manifold.projection(point, rows)
-    if _is_a(manifold, _INHERITS_TANGENCY):
+    if is_a(manifold, _INHERITS_TANGENCY):
         return manifold.projection(point, vector)
     try:
         return manifold.to_tangent_space(point, vector)
@@ -203,7 +203,7 @@ def riemannian_gradient(manifold: Any, point: Any, euclidean_gradient: Any) -> A
     if factors is not None:
         parts = zip(factors, point, euclidean_gradient, strict=True)
         return as_tangent_of(manifold, point, [riemannian_gradient(*part) for part in parts])
-    if _is_a(manifold, UnitaryGroup):
+    if is_a(manifold, UnitaryGroup):
         # pymanopt takes the skew-symmetric part here instead of the skew-Hermitian one.
         return manifold.to_tangent_space(point, adjoint(point) @ euclidean_gradient)
     return manifold.euclidean_to_riemannian_gradient(point, euclidean_gradient)
@@ -220,7 +220,7 @@ def riemannian_hessian(
     product = manifold.euclidean_to_riemannian_hessian(
         point, euclidean_gradient, euclidean_hessian, vector
     )
-    if _is_a(manifold, Elliptope):
+    if is_a(manifold, Elliptope):
         # It ends with pymanopt's projection, see to_tangent.
         return to_tangent(manifold, point, product)
     return product
@@ -236,9 +236,9 @@ def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
     if factors is not None:
         parts = zip(factors, point_a, point_b, vector, strict=True)
         return type(vector)([transport(*part) for part in parts])
-    if _is_a(manifold, Elliptope):
+    if is_a(manifold, Elliptope):
         return to_tangent(manifold, point_b, vector)
-    if not _is_a(manifold, _NEEDS_POLE_LADDER):
+    if not is_a(manifold, _NEEDS_POLE_LADDER):
         return manifold.transport(point_a, point_b, vector)
     length = manifold.norm(point_a, vector)
     if not length > 0.0:
@@ -255,7 +255,7 @@ def retraction(manifold: Any, point: Any, vector: Any) -> Any:
     if factors is not None:
         return [retraction(*part) for part in zip(factors, point, vector, strict=True)]
     moved = manifold.retraction(point, vector)
-    return _orthonormalized(moved) if _is_a(manifold, FixedRankEmbedded) else moved
+    return _orthonormalized(moved) if is_a(manifold, FixedRankEmbedded) else moved
 
 
 def _orthonormalized(point: Any) -> Any:
@@ -279,7 +279,7 @@ def exponential(manifold: Any, point: Any, vector: Any) -> Any:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return [exponential(*part) for part in zip(factors, point, vector, strict=True)]
-    if _is_a(manifold, ComplexCircle):
+    if is_a(manifold, ComplexCircle):
         # pymanopt's exponential map drops the imaginary part.
         return point * np.exp(1j * (vector * point.conj()).imag)
     if not has_exponential(manifold):
@@ -293,7 +293,7 @@ def has_exponential(manifold: Any) -> bool:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return all(has_exponential(factor) for factor in factors)
-    missing = _is_a(manifold, RetrAsExpMixin) or not hasattr(manifold, "exp")
+    missing = is_a(manifold, RetrAsExpMixin) or not hasattr(manifold, "exp")
     return not (missing or _is_stub(type(manifold).exp))
 
 
@@ -305,7 +305,7 @@ def is_bounded(manifold: Any) -> bool:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return all(is_bounded(factor) for factor in factors)
-    return not _is_a(manifold, _UNBOUNDED)
+    return not is_a(manifold, _UNBOUNDED)
 
 
 def typical_distance(manifold: Any) -> float:

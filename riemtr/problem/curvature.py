@@ -59,6 +59,8 @@ class Curvature:
 
 
 NO_CURVATURE = Curvature(math.inf, -math.inf, 0.0, None)
+"""In dimension 0."""
+UNKNOWN_CURVATURE = Curvature(math.nan, math.nan, math.inf, None)
 
 
 def dense_curvature(here: Evaluation) -> Curvature:

@@ -13,13 +13,14 @@ import numpy as np
 from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds import TangentBasis, embed, riemannian_hessian, tangent_basis
 from riemtr.problem.curvature import (
+    UNKNOWN_CURVATURE,
     Curvature,
     dense_curvature,
     is_clearly_positive,
     is_positive,
 )
 from riemtr.problem.lanczos import lanczos_curvature
-from riemtr.problem.lazy import lazy
+from riemtr.problem.lazy import is_known, lazy
 from riemtr.problem.local_derivatives import LocalDerivatives
 from riemtr.problem.shared_work import ROUGH_ACCURACY
 
@@ -102,7 +103,7 @@ class Evaluation(LocalDerivatives):
     @property
     def has_step_matrix(self) -> bool:
         """Whether :meth:`step_matrix` is already known."""
-        return self.has_matrix or "_rough_matrix" in self.__dict__
+        return self.has_matrix or is_known(self, "_rough_matrix")
 
     @lazy
     def eigh(self) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +113,7 @@ class Evaluation(LocalDerivatives):
     @property
     def has_matrix(self) -> bool:
         """Whether the Hessian matrix is already known."""
-        return "_matrix" in self.__dict__
+        return is_known(self, "_matrix")
 
     def follow(self, earlier: Evaluation) -> None:
         """Take over what an earlier point of the same run knows that may save a matrix here."""
@@ -135,7 +136,9 @@ class Evaluation(LocalDerivatives):
         if floor is None:
             return False
         self.counts.hessian_matrices += 1
-        positive = is_clearly_positive(self, self._riemannian(floor), tolerance, 2.0 * ROUGH_ACCURACY)
+        positive = is_clearly_positive(
+            self, self._riemannian(floor), tolerance, 2.0 * ROUGH_ACCURACY
+        )
         if positive:
             self._proved_bound = -tolerance
         return positive
@@ -149,15 +152,19 @@ class Evaluation(LocalDerivatives):
         known = self._curvature
         if known is not None and known.decides(tolerance):
             return known
-        if self.offers_matrix or self.has_matrix:
-            found = dense_curvature(self)
-        else:
-            found = lanczos_curvature(self, tolerance)
-            small = self.manifold.dim <= _FEW_PRODUCTS and math.isfinite(found.min_eigenvalue)
-            if small and not found.decides(tolerance):
-                found = dense_curvature(self)
+        try:
+            found = self._find_curvature(tolerance)
+        except (np.linalg.LinAlgError, NonFiniteHessianError):  # of the cost, beside its domain
+            found = UNKNOWN_CURVATURE
         self._curvature = found.not_below(self._proved_bound)
         return self._curvature
+
+    def _find_curvature(self, tolerance: float) -> Curvature:
+        if self.offers_matrix or self.has_matrix:
+            return dense_curvature(self)
+        found = lanczos_curvature(self, tolerance)
+        small = self.manifold.dim <= _FEW_PRODUCTS and math.isfinite(found.min_eigenvalue)
+        return dense_curvature(self) if small and not found.decides(tolerance) else found
 
     _curvature: Curvature | None = None
     _proved_bound = -math.inf  # of the smallest eigenvalue, by a floor

@@ -31,7 +31,14 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dstev
 
 from riemtr.manifolds import as_real, from_real, random_tangent
-from riemtr.problem.curvature import NO_CURVATURE, Curvature, accuracy_of, checked, rounding_of
+from riemtr.problem.curvature import (
+    NO_CURVATURE,
+    UNKNOWN_CURVATURE,
+    Curvature,
+    accuracy_of,
+    checked,
+    rounding_of,
+)
 
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation
@@ -67,7 +74,7 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
         diagonal.append(here.inner(vector, image))
         remainder, residual = basis.orthogonalize(image)
         if not math.isfinite(diagonal[-1] + residual):
-            return Curvature(math.nan, math.nan, math.inf, None)
+            return UNKNOWN_CURVATURE
         spread = max(diagonal) - min(diagonal) + 2.0 * max(offdiagonal, default=0.0)
         negligible = accuracy_of(here) * max(spread, abs(diagonal[-1]))
         last = step == steps or residual <= negligible

@@ -45,3 +45,19 @@ class lazy(Generic[T]):
         value = self.func(instance)
         instance.__dict__[self.name] = value
         return value
+
+
+def is_known(instance: object, name: str) -> bool:
+    """Whether a lazy attribute was computed or provided."""
+    return name in instance.__dict__
+
+
+def provide(instance: object, **values: Any) -> None:
+    """Set lazy attributes to what is known of them already."""
+    instance.__dict__.update(values)
+
+
+def forget(instance: object, *names: str) -> None:
+    """Have lazy attributes computed anew when next asked for."""
+    for name in names:
+        instance.__dict__.pop(name, None)

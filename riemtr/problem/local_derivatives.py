@@ -21,7 +21,7 @@ from riemtr.manifolds import (
 from riemtr.problem.counts import Counts
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
-from riemtr.problem.shared_work import NotDifferentiableError, UnverifiedError
+from riemtr.problem.shared_work import NotDifferentiableError
 
 if TYPE_CHECKING:
     from riemtr.problem.problem import Problem
@@ -84,6 +84,8 @@ class LocalDerivatives:
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
         gradient = self.in_precision(self._local.gradient)
+        if isinstance(gradient, np.ndarray):
+            gradient = gradient.copy()  # a cost may use its array again
         point = self.point
         if not (isinstance(point, np.ndarray) and np.shape(gradient) == point.shape):
             self._check_parts(gradient)
@@ -163,8 +165,6 @@ class LocalDerivatives:
             return self._difference(vector)
         try:
             product = self._product(self._local.hessian, vector, kinds)
-        except UnverifiedError:  # here only: elsewhere it can be told
-            return self._difference(vector)
         except NotDifferentiableError:
             self.problem.use_differences()
             return self._difference(vector)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,9 @@ class Problem:
         elif gradient is None:
             self.cost = traced(cost, layout)
         else:
-            self.cost = CallableCost(cost, gradient, hessian, traced(cost, layout), layout)
+            self.cost = CallableCost(
+                cost, gradient, hessian, traced(cost, layout), layout, partial(_anywhere, manifold)
+            )
         gradient_kind = "euclidean" if riemannian_gradient is None else "riemannian"
         if riemannian_hessian is not None:
             hessian_kind = "riemannian"
@@ -145,9 +148,8 @@ class Problem:
     @lazy
     def has_euclidean_vectors(self) -> bool:
         """Whether tangent vectors are arrays in the Euclidean metric."""
-        # At a random point: at others, the identity say, another metric may look Euclidean.
-        point = random_point(self.manifold, np.random.default_rng(0))
-        return has_euclidean_metric(self.manifold, point)
+        # At others than a random point, the identity say, another metric may look Euclidean.
+        return has_euclidean_metric(self.manifold, _anywhere(self.manifold))
 
     @property
     def derivatives(self) -> Derivatives:
@@ -174,6 +176,11 @@ class Problem:
             return
         for cost, tolerance in offer():
             yield Problem(self.manifold, cost, preconditioner=self.preconditioner), tolerance
+
+
+def _anywhere(manifold: Any) -> Any:
+    """Return a point to find out at what holds everywhere; always the same."""
+    return random_point(manifold, np.random.default_rng(0))
 
 
 def _check_manifold(manifold: Any) -> None:

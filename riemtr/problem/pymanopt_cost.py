@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pymanopt
@@ -73,7 +74,10 @@ class PymanoptCost:
 
 
 class PymanoptPoint:
-    """A :class:`PymanoptCost` at one point."""
+    """A :class:`PymanoptCost` at one point.
+
+    Functions get copies, which they may change, and give arrays that they may use again.
+    """
 
     def __init__(self, owner: PymanoptCost, point: Any):
         self._owner = owner
@@ -82,14 +86,14 @@ class PymanoptPoint:
     @property
     def value(self) -> Any:
         """The cost."""
-        return self._owner.cost(self._point)
+        return self._owner.cost(deepcopy(self._point))
 
     @property
     def gradient(self) -> Any:
         """The gradient."""
-        return self._owner.gradient(self._point)
+        return deepcopy(self._owner.gradient(deepcopy(self._point)))
 
     def hessian(self, vector: Any) -> Any:
         """Hessian product."""
         assert self._owner.hessian is not None
-        return self._owner.hessian(self._point, vector)
+        return deepcopy(self._owner.hessian(deepcopy(self._point), deepcopy(vector)))

@@ -21,7 +21,7 @@ from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
-from riemtr.problem.lazy import lazy
+from riemtr.problem.lazy import forget, is_known, lazy, provide
 from riemtr.problems.narrow_copy import NarrowCopy
 from riemtr.problems.weighted_gram import WeightedGram, floor_of_gram, weighted_gram
 
@@ -50,7 +50,7 @@ class DictionaryCost:
         self.mu = mu
         if isinstance(data, NarrowCopy):
             self.data, self.source = data.rows, data.source
-            self.__dict__["narrow"] = data
+            provide(self, narrow=data)
         else:
             self.data = self.source = data
 
@@ -86,6 +86,7 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
+        self.refresh()
         data = self.narrow or self.data
         for mu, tolerance in smoothings(self.mu, self.scale):
             yield DictionaryCost(data, mu), tolerance
@@ -98,6 +99,11 @@ class DictionaryCost:
         small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
         in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
         return NarrowCopy(self.data) if small and in_range else None
+
+    def refresh(self) -> None:
+        """Forget what was made of data that were changed in place since."""
+        if is_known(self, "narrow") and self.narrow and not self.narrow.is_current():
+            forget(self, "narrow", "scale")
 
 
 class DictionaryPoint:
@@ -180,7 +186,10 @@ class DictionaryPoint:
 
     def _columns(self, dtype: np.dtype) -> np.ndarray:
         """The data as a Gram matrix of that type is best made of them."""
-        narrow = self._owner.narrow if dtype == np.float32 else None
+        if dtype != np.float32:
+            return self._data
+        self._owner.refresh()
+        narrow = self._owner.narrow
         return self._data if narrow is None else narrow.samples
 
     def hessian_floor(self, record: Any) -> np.ndarray | None:

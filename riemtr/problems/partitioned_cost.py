@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from riemtr.data.partitioned import Projection
-from riemtr.problem.lazy import lazy
+from riemtr.problem.lazy import is_known, lazy
 from riemtr.problems.dictionary_learning import DictionaryCost, smoothings
 
 # Multiplications per block, n^2 times its width, that take no longer than a round trip.
@@ -99,7 +99,7 @@ class PartitionedPoint:
 
     def hessian(self, vector: np.ndarray) -> np.ndarray:
         """Euclidean Hessian product, eq. (fq_hess)."""
-        if self._owner._matrix_is_cheap or "_matrix" in self.__dict__:
+        if self._owner._matrix_is_cheap or is_known(self, "_matrix"):
             return self._matrix @ vector
         along = (self._basis @ vector).astype(self._owner.dtype, copy=False)
         return self._basis.T @ self._visit(_hessian_product, along)[0]

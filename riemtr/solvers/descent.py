@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from riemtr.errors import NonFiniteHessianError
-from riemtr.manifolds import is_bounded, typical_distance
+from riemtr.manifolds import has_left, is_bounded, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
 from riemtr.problem.layout import like
 from riemtr.solvers.acceptance import AcceptanceRule, Verdict
@@ -103,6 +103,7 @@ class Descent:
             if reason is None and (progress.idle >= _PATIENCE or radius < smallest):
                 reason = self._no_progress(progress, radius)
             if reason is not None:
+                self.rows[-1] = history_row(iteration._replace(counts=self.counts.snapshot()))
                 self.radius = radius
                 if reason.status in _DOUBTED and self.consistency.is_broken:
                     reason = _in_doubt(reason)
@@ -132,8 +133,10 @@ class Descent:
     def _attempt(self, here: Evaluation, step: Step, noise: float) -> tuple[Any, Verdict]:
         """Take a step, and judge it by what is found there."""
         try:
-            moved = self.solver.move(here.manifold, here.point, step.vector)
-            there = here.problem.at(like(moved, here.point), self.counts)
+            moved = like(self.solver.move(here.manifold, here.point, step.vector), here.point)
+            if has_left(here.manifold, moved):
+                return None, _NOWHERE
+            there = here.problem.at(moved, self.counts)
             there.follow(here)
             verdict = self.solver.acceptance.judge(here, there, step, noise)
             if verdict.accepted and not math.isfinite(there.gradient_norm):

@@ -168,7 +168,7 @@ class TrustRegion:
             with showing(observers):
                 reason = self._stages(run, problem, point, goal, budget)
         except KeyboardInterrupt:
-            if run.best is None:
+            if not run.rows:
                 raise
             reason = Reason(Status.INTERRUPTED)
         if stop is not None and reason.converged and not _is_solution(run.best, tolerances):

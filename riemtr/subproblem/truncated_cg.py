@@ -17,6 +17,9 @@ from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import FEWEST_PAIRS, InverseHessian, Pair, inverse_hessian
 from riemtr.subproblem.step import Ended, Step, make_step
 
+# Size of a preconditioner from which on its squares are not safe, in single precision either.
+_LARGE = 1e12
+
 
 class _Memory(NamedTuple):
     """What a call leaves to the next: Hessian products do not depend on the radius."""
@@ -155,8 +158,12 @@ def conjugate_gradients(
     vector: Any = None  # for zero, until the first step
     residual = gradient  # of the Newton equation: gradient + image of vector
     corrected = precondition(residual)
-    direction = -corrected
     squared = inner(residual, corrected)
+    if not 1.0 / _LARGE < abs(squared) < _LARGE:
+        precondition = _normalised(precondition, here.norm(corrected))
+        corrected = precondition(residual)
+        squared = inner(residual, corrected)
+    direction = -corrected
     if not 0.0 < squared < math.inf:
         nothing = 0.0 * here.gradient
         return nothing, nothing, False, Ended.INTERIOR
@@ -194,6 +201,13 @@ def conjugate_gradients(
         direction = here.tangent((squared / before) * direction - corrected)
         length, overlap = longer, inner(vector, direction)
     return vector, scale * (residual - gradient), False, Ended.PRODUCT_LIMIT
+
+
+def _normalised(precondition: Callable[[Any], Any], size: float) -> Callable[[Any], Any]:
+    """Return a preconditioner divided by its size, which matters to nothing but its squares."""
+    if not 0.0 < size < math.inf:
+        return precondition
+    return lambda vector: precondition((1.0 / size) * vector)
 
 
 def _to_boundary(room: float, overlap: float, size: float) -> float:

@@ -176,7 +176,8 @@ class TestTrustRegions:
         )
         assert found.cost == pytest.approx(1.0, abs=1e-10)
         assert found.certificate.verdict == "minimizer"
-        assert calls.gradients == found.riemtr_result.counts.gradients
+        # Two more for a product of the certificate's, after the run.
+        assert calls.gradients == found.riemtr_result.counts.gradients + 2
 
     def test_takes_riemannian_derivatives(self, sphere, start):
         decorate = pymanopt.function.numpy(sphere)
@@ -587,3 +588,24 @@ class TestToPymanopt:
     def test_other_things_are_refused(self):
         with pytest.raises(TypeError, match=r"riemtr\.Problem"):
             to_pymanopt(lambda x: x)
+
+
+def test_functions_that_reuse_or_change_arrays_are_kept_from_each_other():
+    euclidean = pymanopt.manifolds.Euclidean(3)
+    decorate = pymanopt.function.numpy(euclidean)
+    diagonal, buffer = np.array([1.0, -1.0, 2.0]), np.zeros(3)
+
+    def cost(x):
+        x *= 1.0
+        return float(0.5 * x @ (diagonal * x) + 0.25 * np.sum(x**4))
+
+    def gradient(x):
+        buffer[:] = diagonal * x + x**3
+        x[:] = np.nan
+        return buffer
+
+    problem = pymanopt.Problem(euclidean, decorate(cost), euclidean_gradient=decorate(gradient))
+    for start in (np.zeros(3), np.array([0.5, 0.0, 0.5]), np.full(3, 0.5)):
+        result = riemtr.PracticalTRM().solve(problem, start)
+        assert result.certified
+        np.testing.assert_allclose(np.abs(result.point), [0.0, 1.0, 0.0], atol=1e-5)

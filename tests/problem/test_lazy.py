@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from riemtr.problem.lazy import lazy
+from riemtr.problem.lazy import forget, is_known, lazy, provide
 
 
 class Squares:
@@ -42,3 +42,20 @@ def test_failure_is_not_kept():
 def test_on_the_class_it_shows_itself():
     assert isinstance(Squares.square, lazy)
     assert Squares.square.__doc__ == "The square."
+
+
+def test_what_is_kept_can_be_asked_for_provided_and_forgotten():
+    class Square:
+        side = 3.0
+
+        @lazy
+        def area(self):
+            return self.side**2
+
+    square = Square()
+    assert not is_known(square, "area")
+    provide(square, area=1.0)
+    assert is_known(square, "area")
+    assert square.area == 1.0
+    forget(square, "area")
+    assert square.area == 9.0

@@ -351,7 +351,9 @@ def test_what_the_cost_loses_to_rounding_contradicts_nothing():
         lambda x: 1e12 * anp.sum(anp.sqrt(1 + (x / 1e6) ** 2) - 1),
         lambda x: 1e10 * anp.sum(anp.log(anp.cosh(x / 1e5))),
     ):
-        assert riemtr.certify(riemtr.Problem(Euclidean(2), cost), np.zeros(2)).verdict == "minimizer"
+        assert (
+            riemtr.certify(riemtr.Problem(Euclidean(2), cost), np.zeros(2)).verdict == "minimizer"
+        )
 
 
 @pytest.mark.parametrize(

@@ -739,3 +739,87 @@ def test_a_cost_without_a_minimum_is_named(cost):
     # A low one is no such thing, where it starts as low.
     deep = riemtr.Problem(pm.Euclidean(2), lambda x: 1e40 * (anp.sum(x**2) - 1.0))
     assert riemtr.PracticalTRM(tolerance=1e34).solve(deep, np.full(2, 0.1)).converged
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        lambda x: -1.0 / (1.0 - anp.sum(x**2)),
+        lambda x: -x[0],
+        lambda x: (x[0] - 1.2) ** 2 + x[1] ** 2,
+    ],
+)
+@pytest.mark.parametrize("solver", [riemtr.PracticalTRM(tolerance=0.0), riemtr.ExactTRM(1.0)])
+def test_no_step_leaves_a_manifold_that_ends(cost, solver):
+    ball = pm.PoincareBall(2)
+    problem = riemtr.Problem(ball, cost)
+    start = np.array([0.1, 0.2])
+    result = solver.solve(problem, start)
+    assert np.linalg.norm(result.point) < 1.0
+    assert result.cost <= problem.at(start).cost
+    assert riemtr.certify(problem, result.point).verdict != "saddle"
+
+
+def test_a_cost_without_bottom_at_the_end_of_a_manifold_has_no_minimizer():
+    problem = riemtr.Problem(pm.PoincareBall(2), lambda x: -1.0 / (1.0 - anp.sum(x**2)))
+    assert not riemtr.PracticalTRM().solve(problem, np.array([0.1, 0.2])).certified
+
+
+def test_costs_undefined_beside_their_minimum_are_undecided_not_an_error():
+    def inside(x):
+        if x[0] < -1e-7:
+            raise np.linalg.LinAlgError("outside the domain")
+
+    def cost(x):
+        inside(x)
+        return float(x @ x)
+
+    def gradient(x):
+        inside(x)
+        return 2.0 * x
+
+    problem = riemtr.Problem(pm.Euclidean(3), cost, euclidean_gradient=gradient)
+    result = riemtr.PracticalTRM().solve(problem, np.ones(3))
+    assert result.status is riemtr.Status.UNRESOLVED
+    np.testing.assert_allclose(result.point, 0.0, atol=1e-6)
+
+
+def test_solving_again_changes_no_bit_where_only_a_gradient_is_given():
+    """Whether autograd sees the cost is decided at no point of a run."""
+    problem = riemtr.Problem(
+        pm.Euclidean(8),
+        lambda x: anp.sum(x**4) / 4 - anp.sum(x[:3] ** 2) / 2 + anp.sum(x[3:] ** 2),
+        euclidean_gradient=lambda x: x**3 + np.concatenate([-x[:3], 2 * x[3:]]),
+    )
+    first, again = (riemtr.PracticalTRM().solve(problem, np.zeros(8)) for _ in range(2))
+    np.testing.assert_array_equal(first.point, again.point)
+    assert first.counts == again.counts
+    assert first.certified
+
+
+def test_ctrl_c_before_anything_is_known_is_passed_on():
+    calls = []
+
+    def cost(x):
+        calls.append(x)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        riemtr.PracticalTRM().solve(riemtr.Problem(riemtr.Sphere(3), cost), rng=0)
+    assert len(calls) == 1
+
+
+def test_the_last_row_of_the_history_counts_the_curvature():
+    case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    result = riemtr.PracticalTRM().solve(case.problem, rng=0)
+    assert result.history["hessian_products"][-1] == result.counts.hessian_products
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_the_size_of_a_preconditioner_does_not_matter(size):
+    matrix = np.diag(np.arange(1.0, 9.0))
+    problem = riemtr.Problem(
+        riemtr.Sphere(8), lambda x: x @ matrix @ x, preconditioner=lambda x, v: size * v
+    )
+    solver = riemtr.TrustRegion(subproblem=riemtr.TruncatedCG(remembered=0))
+    assert solver.solve(problem, rng=0).certified
