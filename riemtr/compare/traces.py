@@ -40,7 +40,9 @@ def trajectory(task: Task, rows: list[Row], *, from_start: bool) -> dict[str, li
     shown = [(s, oracle_calls(counts, task), cost, norm) for s, cost, norm, counts in rows]
     if not from_start:
         start = task.case.problem.at(task.start.point)
-        shown.insert(0, (0.0, 0, start.cost, start.gradient_norm))
+        # What happened to this cost on the way through easier ones is not known: a step, no slope.
+        until = shown[0][:2] if shown else (0.0, 0)
+        shown[:0] = [(*when, start.cost, start.gradient_norm) for when in ((0.0, 0), until)]
     kept = np.unique(np.linspace(0, len(shown) - 1, min(len(shown), _MOST_ROWS)).astype(int))
     names = ("seconds", "oracles", "cost", "gradient_norm")
     return {name: [shown[row][column] for row in kept] for column, name in enumerate(names)}

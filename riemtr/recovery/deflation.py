@@ -134,9 +134,9 @@ class Deflation(Coordinates):
         """Return the average sample, in the original coordinates."""
         return self.rotation @ self.data.mean(axis=1, dtype=np.float64)
 
-    def count_samples(self) -> int:
-        """Count the samples that are not zero."""
-        return int(np.count_nonzero(self.lengths))
+    def count_samples(self) -> tuple[int, float]:
+        """Count the samples that are not zero, and add up their lengths."""
+        return int(np.count_nonzero(self.lengths)), float(self.lengths.sum())
 
     def count_directions(self) -> int:
         """Count their different directions."""

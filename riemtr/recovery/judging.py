@@ -41,7 +41,8 @@ class Sorting:
     ``dependent`` are those rows, among the others, that lie in the span of better ones.
     ``some_exact`` if there is an exact row with a good share of zeros; ``model_holds`` also if
     there is a row with as many that hold it redundantly in half of the directions at least.
-    ``different`` is how many samples there are, not counting zeros and what is parallel to others.
+    ``different`` is how many samples there are, not counting zeros and what is parallel to others;
+    ``noise_flatness`` the flatness of noise whose samples are as long as theirs.
     """
 
     good: tuple[int, ...]
@@ -50,9 +51,12 @@ class Sorting:
     some_exact: bool
     model_holds: bool
     different: int
+    noise_flatness: float = 1.0
 
 
-def sort_rows(rows: Sequence[Atom], samples: int, different: int) -> Sorting:
+def sort_rows(
+    rows: Sequence[Atom], samples: int, different: int, noise_flatness: float = 1.0
+) -> Sorting:
     """Tell good rows from bad ones, the better first where two exclude each other."""
     sparse = [row for row in rows if row.zeros >= _SPARSE * samples]
     some_exact = any(row.exact for row in sparse)
@@ -80,7 +84,9 @@ def sort_rows(rows: Sequence[Atom], samples: int, different: int) -> Sorting:
             span = np.column_stack([span, outside / size])
     bad = [i for i, row in enumerate(rows) if i in dependent or (some_exact and not row.exact)]
     good = [i for i in range(len(rows)) if i not in bad]
-    return Sorting(tuple(good), tuple(bad), tuple(dependent), some_exact, holds, different)
+    return Sorting(
+        tuple(good), tuple(bad), tuple(dependent), some_exact, holds, different, noise_flatness
+    )
 
 
 def replace_dependent(rows: Sequence[Atom], sorting: Sorting) -> list[np.ndarray]:
@@ -122,7 +128,7 @@ def doubts(
             f"often it is solved for: what is given instead only completes the dictionary"
         )
     else:
-        if not row.exact:
+        if not row.exact and len(rows) > 1:  # else there is nothing to choose
             found += _doubts_of_sparsity(row, rows, sorting)
         if residual >= (_LOST_EXACT if row.exact else _LOST):
             found.append(
@@ -157,10 +163,10 @@ def _doubts_of_sparsity(row: Atom, rows: Sequence[Atom], sorting: Sorting) -> li
             f"not exactly sparse, and {samples} different samples are too few for "
             f"{n} dimensions: any vertex of the linear program would look as sparse"
         ]
-    limit = 1.0 - _NOISE * math.sqrt(n / samples)
+    limit = sorting.noise_flatness * (1.0 - _NOISE * math.sqrt(n / samples))
     if row.flatness >= limit and sum(each.flatness >= limit for each in rows) > 1:
         return [
             "no more zeros than any vertex of the linear program has, and otherwise no sparser "
-            "than noise can be made"
+            "than noise can be made whose samples are as long"
         ]
     return []

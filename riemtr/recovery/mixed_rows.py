@@ -3,7 +3,8 @@
 With coefficients of few values, as +1 and -1, the sum of two rows vanishes wherever they cancel,
 often enough to hold it in place. But it is less sparse than either: subtract from a row, of all
 multiples of another, the one that cancels the most of its entries. If that makes more zeros than it
-destroys, the row was a mixture.
+destroys, the row was a mixture. One of three rows or more may look like none, so that no row of few
+values is proved by its zeros.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 
 from riemtr.data.blocks import column_blocks
 
-_SAME = 1e-6  # relative difference of ratios that are the same
+_SAME = 1e-6  # relative difference of numbers that are the same
+_FEW_VALUES = 0.05  # share of a row's entries of the same size that no continuous values have
+_MOST = 4096  # samples to look at for that
 
 
 class Sparser(NamedTuple):
@@ -68,10 +71,45 @@ def doubts_of_mixing(X: np.ndarray, rows: list[int], unmixed: int) -> dict[int, 
     if not unmixed:
         return found
     no_proof = (
-        f"exactly sparse as {unmixed} mixtures were, that have been replaced: with coefficients of "
-        f"so few values it is no proof; see if another seed gives the same"
+        f"exactly sparse, as {unmixed} mixtures were that have been replaced: coefficients of few "
+        f"values, an offset or more sources than rows make such; see if another seed gives the same"
     )
     return {row: found.get(row, no_proof) for row in rows}
+
+
+def doubts_of_values(X: np.ndarray, rows: list[int]) -> dict[int, str]:
+    """Return what speaks against exactly sparse rows many of whose entries have the same size.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, -1.0, 0.0, 1.0, 0.0], [0.3, 0.0, 0.1, 0.0, 0.0]])
+    >>> list(doubts_of_values(X, [0, 1]))
+    [0]
+    """
+    found = {}
+    for row in rows:
+        entries = np.abs(X[row, :: max(X.shape[1] // _MOST, 1)])
+        share = _most_frequent(np.sort(entries[entries > 0.0]))
+        if share >= _FEW_VALUES:
+            found[row] = (
+                f"{share:.0%} of its coefficients have the same size: exact zeros do not prove "
+                f"rows of few values, which mixtures of them have as well; see if another seed "
+                f"gives the same"
+            )
+    return found
+
+
+def _most_frequent(ordered: np.ndarray) -> float:
+    """Return the share of the most frequent of sorted numbers, if there are more than one of it."""
+    if not ordered.size:
+        return 0.0
+    most = int(np.bincount(_groups(ordered)).max())
+    return most / ordered.size if most > 1 else 0.0
+
+
+def _groups(ordered: np.ndarray) -> np.ndarray:
+    """Number sorted values so that equal ones have the same number."""
+    return np.cumsum(np.diff(ordered, prepend=ordered[:1]) > _SAME * np.abs(ordered))
 
 
 def _common_entries(X: np.ndarray) -> np.ndarray:
@@ -86,7 +124,7 @@ def _common_entries(X: np.ndarray) -> np.ndarray:
 def _most_frequent_ratio(row: np.ndarray, other: np.ndarray) -> tuple[float, int]:
     there = (row != 0.0) & (other != 0.0)
     ratios = np.sort(row[there].astype(np.float64) / other[there])
-    groups = np.cumsum(np.diff(ratios, prepend=ratios[:1]) > _SAME * np.abs(ratios))
+    groups = _groups(ratios)
     sizes = np.bincount(groups)
     largest = int(np.argmax(sizes))
     return float(ratios[np.searchsorted(groups, largest)]), int(sizes[largest])

@@ -63,9 +63,10 @@ class PartitionedDeflation(Coordinates):
         """Return the average sample."""
         return self.data.total(_sum)[0] / self.data.shape[1]
 
-    def count_samples(self) -> int:
-        """Count the samples that are not zero."""
-        return int(self.data.total(_samples)[0])
+    def count_samples(self) -> tuple[int, float]:
+        """Count the samples that are not zero, and add up their lengths."""
+        count, length = self.data.total(_samples)
+        return int(count), float(length)
 
     def count_directions(self) -> int:
         """Estimate how many different directions they have, from a share of them."""
@@ -102,6 +103,11 @@ class PartitionedDeflation(Coordinates):
         blocks = self.data.mapped(_coefficients, matrix, form.scales, vanishing, rows=len(matrix))
         return blocks.to_dask()
 
+    def some_coefficients(self, form: NormalForm, vanishing: np.ndarray) -> np.ndarray:
+        """Return some columns of X, as an array."""
+        matrix = form.scales[:, None] * form.directions.T
+        return _coefficients(self._sample, matrix, form.scales, vanishing)
+
     def preview(self, form: NormalForm, vanishing: np.ndarray) -> None:
         """Return nothing: the coefficients are many, and far."""
 
@@ -116,8 +122,9 @@ def _sum(block: np.ndarray, first: int) -> tuple[np.ndarray]:
     return (block.sum(axis=1, dtype=np.float64),)
 
 
-def _samples(block: np.ndarray, first: int) -> tuple[int]:
-    return (int(np.count_nonzero(column_lengths(block))),)
+def _samples(block: np.ndarray, first: int) -> tuple[int, float]:
+    lengths = column_lengths(block)
+    return int(np.count_nonzero(lengths)), float(lengths.sum())
 
 
 def _zeros(

@@ -21,7 +21,11 @@ from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.helper_threads import Helpers, Task
 from riemtr.recovery.judging import Sorting, doubts, replace_dependent, sort_rows
-from riemtr.recovery.mixed_rows import doubts_of_mixing, sparser_combinations
+from riemtr.recovery.mixed_rows import (
+    doubts_of_mixing,
+    doubts_of_values,
+    sparser_combinations,
+)
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
@@ -238,7 +242,8 @@ class Run:
         return np.array([self.inspector.vanishing(q) for q in form.directions.T])
 
     def _sort(self, rows: list[Atom]) -> Sorting:
-        return sort_rows(rows, self.inspector.samples, self.inspector.directions)
+        seen = self.inspector
+        return sort_rows(rows, seen.samples, seen.directions, seen.noise_flatness)
 
     def _finish(self, tasks: Sequence[Task[T]], stage: str, attempt: int) -> list[T]:
         return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
@@ -272,12 +277,16 @@ class Run:
             self.deflation.mean(), self.white.inverse, gram, self.white.data.shape[1]
         )
         X = self.deflation.coefficients(form, self._vanishing(form))
-        if isinstance(X, np.ndarray):  # as counted before, but for what rounding decides
+        if isinstance(self.deflation, PartitionedDeflation):
+            some = self.deflation.some_coefficients(form, self._vanishing(form))
+        else:  # as counted before, but for what rounding decides
             zeros = count_zeros(X)
             atoms = [replace(atom, zeros=each) for atom, each in zip(atoms, zeros, strict=True)]
-            exact = [i for i, atom in enumerate(atoms) if atom.exact]
-            for i, doubt in doubts_of_mixing(X, exact, self.unmixed).items():
-                atoms[i] = replace(atoms[i], doubts=(*atoms[i].doubts, doubt))
+            some = X
+        exact = [i for i, atom in enumerate(atoms) if atom.exact]
+        mixed = doubts_of_values(some, exact) | doubts_of_mixing(some, exact, self.unmixed)
+        for i, doubt in mixed.items():
+            atoms[i] = replace(atoms[i], doubts=(*atoms[i].doubts, doubt))
         kind = X.dtype
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),

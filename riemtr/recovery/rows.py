@@ -199,7 +199,7 @@ class Inspector:
                 f"combinations of others; precondition it with rank='auto'"
             )
         self._whiten = (vectors / np.sqrt(values)).T
-        self.samples = deflation.count_samples()
+        self.samples, self._length = deflation.count_samples()
         self.directions = deflation.count_directions()
 
     def inspect(self, direction: np.ndarray) -> Sparsity:
@@ -224,6 +224,19 @@ class Inspector:
         weak = int(np.count_nonzero(shares[1:] < _SPANNING * typical))
         forced = min(max(weak, n - 1 - int(spanned.sum()) + lone), n - 1)
         return Sparsity(zeros.count, forced, forced == 0)
+
+    @property
+    def noise_flatness(self) -> float:
+        """The :meth:`flatness` of every row of noise without any direction, of these lengths.
+
+        1 for Gaussian noise; less the more the lengths of the samples vary, as where noise is loud
+        and quiet in turn.
+        """
+        n = len(self.gram)
+        # Mean magnitude of an entry of a random unit vector.
+        entry = math.exp(math.lgamma(n / 2) - math.lgamma((n + 1) / 2)) / math.sqrt(math.pi)
+        mean = entry * self._length / self.samples
+        return mean / math.sqrt(float(np.trace(self.gram)) / (n * self.samples)) / _GAUSSIAN
 
     def vanishing(self, direction: np.ndarray) -> float:
         """What counts as zero in the row q'Y, over the length of the sample."""

@@ -113,7 +113,8 @@ def test_an_image_gives_patches_around_their_mean_and_a_picture_of_the_atoms(tmp
     Image.fromarray(pixels).save(tmp_path / "photo.png")
     out = tmp_path / "o"
     outcome = recover(tmp_path / "photo.png", "--patch-size", 3, "--out", out)
-    assert outcome.exit_code == 0, outcome.output
+    assert outcome.exit_code == 1, outcome.output  # some rows are as sparse as noise is
+    assert "every row is certified" in " ".join(outcome.output.replace("│", "").split())
     expected = ["A.npy", "X.npy", "atoms.png", "mean.npy", "report.json", "sparsity.png"]
     assert names(out) == expected
     data = patches(pixels / 255, 3)

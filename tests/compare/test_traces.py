@@ -47,9 +47,12 @@ def test_the_last_digits_do_not_decide(task):
 
 def test_a_trajectory_begins_at_the_start(task):
     here = task.case.problem.at(START)
-    drawn = trajectory(task, rows(1.0, 0.5), from_start=False)
-    assert drawn["cost"] == [here.cost, 5.0, 4.0]
-    assert drawn["gradient_norm"] == [here.gradient_norm, 1.0, 0.5]
+    later = [(seconds + 7.0, *rest) for seconds, *rest in rows(1.0, 0.5)]
+    drawn = trajectory(task, later, from_start=False)
+    # Nothing is known of the time before: a step, and no slope from the start.
+    assert drawn["seconds"][:3] == [0.0, later[0][0], later[0][0]]
+    assert drawn["cost"] == [here.cost, here.cost, 5.0, 4.0]
+    assert drawn["gradient_norm"] == [here.gradient_norm, here.gradient_norm, 1.0, 0.5]
     assert trajectory(task, rows(1.0, 0.5), from_start=True)["oracles"] == [0, 1]
 
 

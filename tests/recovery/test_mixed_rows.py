@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from riemtr.recovery.mixed_rows import doubts_of_mixing, sparser_combinations
+from riemtr.recovery.mixed_rows import doubts_of_mixing, doubts_of_values, sparser_combinations
 
 
 def signs(n, p, theta, seed=0):
@@ -39,3 +39,21 @@ def test_rows_are_in_doubt_where_mixtures_looked_like_them():
     found = doubts_of_mixing(X, [0, 2], unmixed=2)
     assert set(found) == {0, 2}
     assert "2 mixtures" in found[0]
+
+
+def test_rows_of_few_values_are_told_from_continuous_ones():
+    rng = np.random.default_rng(2)
+    there = rng.random((5, 9000)) < 0.3
+    X = np.stack(
+        [
+            np.ones(9000),
+            rng.choice([-1.0, 1.0], 9000),
+            rng.poisson(3, 9000) + 1.0,
+            rng.standard_normal(9000),
+            rng.laplace(size=9000),
+        ]
+    )
+    assert set(doubts_of_values(X * there, list(range(5)))) == {0, 1, 2}
+    assert set(doubts_of_values(X * there * (1.0 + 1e-12 * X[3]), [1, 4])) == {1}  # to rounding
+    assert doubts_of_values(np.zeros((1, 9)), [0]) == {}
+    assert doubts_of_values(np.eye(3), [0, 1, 2]) == {}  # one entry repeats nothing

@@ -80,3 +80,30 @@ def test_rows_of_sparse_sources_under_noise_are_trusted_without_exact_zeros():
     assert not any(atom.exact for atom in found.atoms)
     assert found.trusted
     assert dictionary_error(found.dictionary, sample.dictionary) < 0.02
+
+
+@pytest.mark.parametrize("chunks", [None, (5, 100)])
+@pytest.mark.parametrize("theta", [0.3, 0.4])
+def test_rows_of_few_values_are_not_trusted(theta, chunks):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+        Y = A @ (rng.random((5, 400)) < theta)
+        if chunks is not None:
+            Y = pytest.importorskip("dask.array").from_array(Y, chunks=chunks)
+        assert not recover_dictionary(Y, rng=0).trusted
+
+
+@pytest.mark.parametrize("kind", ["log-normal", "t"])
+def test_noise_that_is_loud_and_quiet_in_turn_is_not_trusted(kind):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        noise = rng.standard_normal((8, 4000))
+        gain = np.exp(0.7 * rng.standard_normal(4000))
+        if kind == "t":
+            gain = 1.0 / np.sqrt(rng.chisquare(3, 4000))
+        assert not recover_dictionary(noise * gain, rng=0).trusted
+
+
+def test_in_one_dimension_there_is_nothing_to_doubt():
+    assert recover_dictionary(np.random.default_rng(0).standard_normal((1, 50)), rng=0).trusted
