@@ -35,6 +35,7 @@ SHARED = {
     "files",
     "imports",
     "interrupts",
+    "progress_line",
 }
 # Ground truth must never leak into a stopping rule.
 FORBIDDEN = {"solvers": {"problems", "data"}}

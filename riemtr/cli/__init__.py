@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from riemtr.cli.broken_pipe import PatientStream
 from riemtr.errors import MissingExtraError, require
 
 USAGE_ERROR = 2
@@ -34,6 +35,7 @@ def main() -> int:
         # A terminal that cannot show a character gets a question mark, not a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    sys.stdout = PatientStream(sys.stdout)
 
     from riemtr.cli.app import app
 

@@ -113,7 +113,8 @@ def convergence_figure(comparison: Comparison, problem: str | None = None) -> An
         for axes, measure in zip(row, _AXES, strict=True):
             _draw_runs(axes, comparison, shown, measure)
         more = "" if len(numbers) == len({r.start for r in runs if r.kind == kind}) else "first "
-        row[0].set_title(f"{more}{len(numbers)} {KINDS[kind]}", loc="left", fontsize=10.5)
+        starts = KINDS[kind] if len(numbers) != 1 else KINDS[kind].replace("starts", "start")
+        row[0].set_title(f"{more}{len(numbers)} {starts}", loc="left", fontsize=10.5)
         row[0].set_ylabel("gradient norm")
     for axes, measure in zip(panels[-1], _AXES, strict=True):
         axes.set_xlabel(_AXES[measure])

@@ -26,6 +26,7 @@ from riemtr.problem.points import check_point
 from riemtr.problem.problem import as_problem
 from riemtr.problem.shared_work import ROUGH_ACCURACY
 
+_PROPORTIONAL = 0.02  # relative difference of ratios that are the same
 _ROUGH_STEPS = 1e-3  # relative error of a rough product that steps do not mind
 
 
@@ -132,9 +133,7 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
             ]
         )
         scale = max(abs(here.cost), here.gradient_norm, abs(bend))
-        t = here.precision ** (1 / 4)
-        ahead, behind = (_cost_along(here, sign * t * direction) for sign in (1.0, -1.0))
-        measured = (ahead - 2.0 * here.cost + behind) / (t * t)
+        measured = _bend_along(here, direction)
     else:
         expected = 2.0
         steps = step_lengths(here.precision)
@@ -144,6 +143,10 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     image = here.hessian(other)
     asymmetry = abs(here.inner(other, product) - here.inner(direction, image))
     size = max(here.norm(product) * here.norm(other), here.norm(image))
+    proportional = False
+    if math.isfinite(measured):
+        crosswise = measured * here.inner(other, image), bend * _bend_along(here, other)
+        proportional = math.isclose(*crosswise, rel_tol=_PROPORTIONAL)
     return judge(
         "Hessian",
         expected,
@@ -154,8 +157,16 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         tangency=_tangency_error(here, product),
         measured=measured,
         stated=bend,
+        proportional=proportional,
         mistake=_other_forms(here, direction, product),
     )
+
+
+def _bend_along(here: Evaluation, direction: Any) -> float:
+    """Second difference of the cost along a geodesic."""
+    t = here.precision ** (1 / 4)
+    ahead, behind = (_cost_along(here, sign * t * direction) for sign in (1.0, -1.0))
+    return (ahead - 2.0 * here.cost + behind) / (t * t)
 
 
 def _other_forms(here: Evaluation, direction: Any, product: Any) -> str:

@@ -147,12 +147,14 @@ def judge(
     tangency: float | None = None,
     measured: float = math.nan,
     stated: float = math.nan,
+    proportional: bool = True,
     mistake: str = "",
 ) -> DerivativeCheck:
     """Judge errors of a model, one for each of the steps.
 
     ``measured`` and ``stated`` are the derivative along the direction that was tried, by
-    differences of the cost and by what is checked. ``mistake`` is what else was found wrong.
+    differences of the cost and by what is checked; ``proportional`` whether they are that in other
+    directions, too. ``mistake`` is what else was found wrong.
     """
     steps = step_lengths(precision)
     width = "double" if precision < 1e-12 else "single"
@@ -180,7 +182,7 @@ def judge(
         hints.append("rounding hides all changes of so large a cost: subtract a constant from it")
     elif not (exact or steep) and expected == 3.0 and slope < 1.5:
         hints.append("an error of first order is the gradient's: see check_gradient")
-    elif not (exact or steep) and np.isfinite(measured) and stated != 0.0:
+    elif not (exact or steep) and proportional and np.isfinite(measured) and stated != 0.0:
         hints.append(f"the cost's own is {measured / stated:.3g} times what this says")
     if (tangency or 0.0) > precision**0.5:
         hints.append("it is not tangent: if it is Euclidean, pass it as euclidean_...")

@@ -94,6 +94,7 @@ class Problem:
         layout = getattr(manifold, "point_layout", 1)
         _check_signature("cost", cost, manifold)
         _check_signature("the gradient", gradient, manifold)
+        _check_signature("the Hessian", hessian, manifold, of_vectors=True)
         traced = autodiff or AutogradCost
         if hasattr(cost, "at"):
             self.cost = cost
@@ -200,9 +201,12 @@ def _check_manifold(manifold: Any) -> None:
 def _check_callables(given: dict[str, Any]) -> None:
     for name, function in given.items():
         if function is not None and not callable(function):
+            remedy = {
+                "preconditioner": "preconditioner(point, vector)",
+                "autodiff": "autodiff(cost, layout)",
+            }.get(name, "a function of the point's arrays")
             raise ValueError(
-                f"{name} must be callable, or None; got {type(function).__name__}: pass a "
-                "function of the point's arrays"
+                f"{name} must be callable, or None; got {type(function).__name__}: pass {remedy}"
             )
 
 
@@ -274,8 +278,11 @@ def _from_pymanopt(problem: pymanopt.Problem) -> Problem:
     return converted
 
 
-def _check_signature(name: str, function: Any, manifold: Any) -> None:
-    """Check that a function takes the arrays of a point, as far as it can be told."""
+def _check_signature(name: str, function: Any, manifold: Any, of_vectors: bool = False) -> None:
+    """Check that a function takes the arrays of a point, as far as it can be told.
+
+    With ``of_vectors`` also those of a tangent vector, after them.
+    """
     if function is None or hasattr(function, "at"):
         return
     layout = getattr(manifold, "point_layout", 1)
@@ -284,10 +291,12 @@ def _check_signature(name: str, function: Any, manifold: Any) -> None:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of functions in C
         return
+    given = 2 * count if of_vectors else count
     try:
-        signature.bind(*range(count))
+        signature.bind(*range(given))
     except TypeError:
-        arrays = "argument, the point" if count == 1 else "arguments, the arrays of a point"
+        arrays = "argument, the point" if given == 1 else "arguments, the arrays of a point"
+        vectors = " and those of a vector after them" if of_vectors else ""
         raise ValueError(
-            f"{name} must take {count} {arrays} of {manifold}; it takes {signature}"
+            f"{name} must take {given} {arrays} of {manifold}{vectors}; it takes {signature}"
         ) from None

@@ -63,6 +63,8 @@ def _newton(
     if failed:  # too few small residuals to determine a step
         return None
     dx = -s * solve(factor, gradient)[0]
+    if not np.isfinite(dx).all():  # in single precision, next to a vertex
+        return None
     change = sample @ (basis @ dx)
     here, decrease = _huber(residual, s), -float(gradient @ dx)
     for halving in range(_HALVINGS):

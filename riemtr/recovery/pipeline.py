@@ -109,6 +109,8 @@ def recover_dictionary(
     data = as_data(Y)
     _check(mu, solver)
     jobs = _jobs(n_jobs)
+    if checkpoint is not None and not os.fspath(checkpoint):
+        raise ValueError("checkpoint must be the path of a file, or None; got an empty one")
     seed = _seed(rng, checkpoint)
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()

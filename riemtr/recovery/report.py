@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.data.dask_arrays import is_dask_array
+from riemtr.progress_line import line_writer
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
 
@@ -280,20 +280,21 @@ class Progress:
 Watcher = Callable[[Progress], Any]
 
 
-def print_progress(progress: Progress) -> None:
-    """Rewrite one line on the standard error stream."""
-    again = f" (again, attempt {progress.attempt})" if progress.attempt else ""
-    share = progress.done / max(progress.total, 1)
-    bar = "#" * round(24 * share)
-    line = f"{progress.stage:<7}[{bar:<24}] {progress.done}/{progress.total}{again}"
-    sys.stderr.write(f"\r{line} {progress.seconds:.1f} s\x1b[K")
-    if progress.done == progress.total:
-        sys.stderr.write("\n")
-    sys.stderr.flush()
+def _printer() -> Watcher:
+    write = line_writer()
+
+    def show(progress: Progress) -> None:
+        again = f" (again, attempt {progress.attempt})" if progress.attempt else ""
+        share = progress.done / max(progress.total, 1)
+        bar = "#" * round(24 * share)
+        line = f"{progress.stage:<7}[{bar:<24}] {progress.done}/{progress.total}{again}"
+        write(f"{line} {progress.seconds:.1f} s", progress.done, progress.total)
+
+    return show
 
 
 def watcher(progress: bool | Watcher) -> Watcher:
     """Return what to call with every :class:`Progress`."""
     if callable(progress):
         return progress
-    return print_progress if progress else lambda _: None
+    return _printer() if progress else lambda _: None

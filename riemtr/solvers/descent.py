@@ -33,6 +33,8 @@ from riemtr.subproblem import Step, SubproblemSolver
 _PATIENCE = 50
 # How far, over its first value, a cost may fall on an unbounded manifold before it has no bottom.
 _ABYSS = 1e30
+# Gradient norm, over its tolerance, from which on rounding is no excuse for a lack of progress.
+_STEEP = 1e4
 # Roundings that a cost may be off by.
 _ROUNDINGS = 10
 # What stands for the judgement of a step before the first one, and of one to where nothing is.
@@ -186,7 +188,15 @@ class Descent:
 
     def _no_progress(self, progress: _Progress, radius: float) -> Reason:
         if progress.idle < _PATIENCE:
-            return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
+            size = self.best.gradient_norm
+            steep = size > _STEEP * self.tolerances.gradient
+            why = (
+                f"; no step against a gradient of norm {size:.1e} lowers the cost: is its sign "
+                "right, and the cost smooth?"
+            )
+            return Reason(
+                Status.STALLED, f"the radius shrank to {radius:.1e}{why if steep else ''}"
+            )
         limited = self.step is not None and self.step.on_boundary
         cycling = limited and not self.solver.radius.adapts
         return Reason(

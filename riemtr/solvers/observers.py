@@ -166,8 +166,9 @@ class LiveTable(Display):
 
     def _table(self, keep: int) -> Any:
         table = self._rich_table.Table(box=None, header_style="bold", pad_edge=False)
-        for heading in self._HEADINGS:
-            table.add_column(heading, justify="left" if heading == "step" else "right")
+        for heading in self._HEADINGS:  # the last may be folded, but no number cut
+            last = heading == self._HEADINGS[-1]
+            table.add_column(heading, justify="left" if last else "right", no_wrap=not last)
         if len(self._rows) > keep:
             table.add_row("…", style="dim")
         for row in self._rows[-keep:]:

@@ -15,7 +15,8 @@ class Status(Enum):
     )
     UNRESOLVED = (
         "the gradient is within tolerance, but the sign of the curvature is not decided to "
-        "curvature_tolerance: loosen it, or give the cost an exact Hessian"
+        "curvature_tolerance: loosen it, or give the cost an exact Hessian (check_hessian tells if "
+        "it is)"
     )
     MAX_ITERATIONS = "out of iterations: raise max_iterations, or loosen tolerance"
     MAX_SECONDS = "out of time: raise max_seconds, or loosen tolerance"

@@ -1,5 +1,6 @@
 """What people see of a recovery: tables, verdicts, progress."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from riemtr.data import BernoulliGaussian, Conditioned
 from riemtr.recovery import Atom, Progress, Rounding, Solve, recover_dictionary
-from riemtr.recovery.report import print_progress, watcher
+from riemtr.recovery.report import watcher
 
 
 def draw(n, p=1000):
@@ -85,9 +86,11 @@ def test_an_offset_is_hinted_at_unless_all_rows_are_exact():
     assert not replace(centred, mean_share=0.9).off_centre  # nothing to improve
 
 
-def test_progress_is_one_line_that_ends_with_the_stage(capsys):
-    print_progress(Progress("round", 1, 2, 0, 0.5))
-    print_progress(Progress("round", 2, 2, 3, 1.0))
+def test_progress_is_one_line_that_ends_with_the_stage(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    show = watcher(True)
+    show(Progress("round", 1, 2, 0, 0.5))
+    show(Progress("round", 2, 2, 3, 1.0))
     first, second = capsys.readouterr().err.split("\r")[1:]
     assert "1/2 0.5 s" in first
     assert not first.endswith("\n")
@@ -96,3 +99,12 @@ def test_progress_is_one_line_that_ends_with_the_stage(capsys):
     assert watcher(False)(Progress("round", 1, 2, 0, 0.5)) is None
     assert capsys.readouterr() == ("", "")
     assert watcher(print) is print
+
+
+def test_progress_in_a_file_is_a_few_lines_without_codes(capsys):
+    show = watcher(True)
+    for done in range(1, 101):
+        show(Progress("round", done, 100, 0, 0.5))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 10
+    assert not any("\r" in line or "\x1b" in line for line in lines)

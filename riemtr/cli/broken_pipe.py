@@ -1,0 +1,46 @@
+"""Output that goes on when nobody reads it any more, as of ``riemtr recover ... | head``.
+
+The work is not lost with its reader: what is printed after that goes nowhere, and the files that
+were asked for are written all the same.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TextIO
+
+
+class PatientStream:
+    """A text stream whose reader may leave.
+
+    Parameters
+    ----------
+    stream : text stream
+        With a file descriptor, as ``sys.stdout``.
+    """
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, or nothing where nobody reads it."""
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._to_nowhere()
+            return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was written."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._to_nowhere()
+
+    def _to_nowhere(self) -> None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
