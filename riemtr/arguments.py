@@ -47,22 +47,39 @@ def check_positive(name: str, value: Any, or_else: str = "") -> None:
         raise ValueError(f"{name} must be a positive finite number{or_else}; got {value!r}")
 
 
-def positive(name: str, value: Any, low: int = 1, or_else: str = "") -> int:
-    """Return an integer of at least ``low``, or raise an error that names the parameter.
+def integer(name: str, value: Any, low: int = 1, high: int | None = None, or_else: str = "") -> int:
+    """Return an integer from ``low`` to ``high``, or raise an error that names the parameter.
 
     The error also names what else it may be.
 
     Examples
     --------
-    >>> positive("rows", 2.5)
+    >>> integer("rows", 2.5)
     Traceback (most recent call last):
     ...
     ValueError: rows must be an integer of at least 1; got 2.5
     """
     number = as_integer(value)
-    if number is None or number < low:
-        raise ValueError(f"{name} must be an integer of at least {low}{or_else}; got {value!r}")
+    if number is None or number < low or (high is not None and number > high):
+        limits = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {limits}{or_else}; got {value!r}")
     return number
+
+
+def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
+    """Return a finite number from ``low`` to ``high``, or raise an error that names the parameter.
+
+    Examples
+    --------
+    >>> real("theta", 1.5, low=0, high=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: theta must be a number from 0 to 1; got 1.5
+    """
+    if not (is_real(value) and math.isfinite(value) and low <= value <= high):
+        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        raise ValueError(f"{name} must be a number {limits}; got {value!r}")
+    return float(value)
 
 
 def generator(rng: Any) -> np.random.Generator:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from riemtr.arguments import generator, is_real, positive
+from riemtr.arguments import generator, integer, is_real, real
 
 
 def test_numbers():
@@ -11,11 +11,24 @@ def test_numbers():
     assert not any(map(is_real, ("1", None, [1.0], np.ones(1), 1j, True)))
 
 
-def test_positive_integers():
-    assert positive("rows", np.int64(3)) == 3
+def test_integers():
+    assert integer("rows", np.int64(3)) == 3
+    assert integer("k", 5, low=1, high=5) == 5
     for wrong in (0, -1, 2.5, "3", True, None):
         with pytest.raises(ValueError, match="rows must be an integer of at least 1; got"):
-            positive("rows", wrong)
+            integer("rows", wrong)
+    for wrong in (0, 6):
+        with pytest.raises(ValueError, match=f"k must be an integer from 1 to 5; got {wrong}"):
+            integer("k", wrong, low=1, high=5)
+
+
+def test_reals():
+    assert real("theta", np.float32(0.5), low=0.0, high=1.0) == 0.5
+    for wrong in (-0.1, 1.1, np.nan, np.inf, "0.2", None):
+        with pytest.raises(ValueError, match="theta must be a number from 0 to 1; got"):
+            real("theta", wrong, low=0.0, high=1.0)
+    with pytest.raises(ValueError, match="noise must be a number of at least 0; got 'loud'"):
+        real("noise", "loud", low=0.0)
 
 
 def test_seeds():

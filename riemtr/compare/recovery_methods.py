@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.arguments import integer
 from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.estimates import Estimate, RecoveryMethod
 from riemtr.compare.ica import fast_ica, picard_o
@@ -22,7 +23,6 @@ from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.recovery_check import EXACT, OPTIMAL, examine
 from riemtr.compare.recovery_data import Draw, of_image, of_model
-from riemtr.data.checks import integer
 from riemtr.environment import environment
 from riemtr.errors import misspelt_name
 from riemtr.interop.pymanopt import pymanopt_solvers

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from riemtr.arguments import integer
 from riemtr.compare.cases import as_cases, labelled, spelling
 from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
 from riemtr.compare.measuring import measure, warm_up
@@ -14,7 +15,6 @@ from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
 from riemtr.compare.task import Task
-from riemtr.data.checks import integer
 from riemtr.environment import environment
 from riemtr.errors import DoesNotApply
 from riemtr.problems import Case

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from riemtr.data.checks import real
+from riemtr.arguments import real
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.checks import integer
+from riemtr.arguments import integer
 from riemtr.errors import require, unknown_name
 
 # Luminance of linear RGB, Rec. ITU-R BT.709 as scikit-image's rgb2gray rounds it.

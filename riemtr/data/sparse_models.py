@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from riemtr.arguments import generator
-from riemtr.data.checks import integer, real
+from riemtr.arguments import generator, integer, real
 from riemtr.data.dictionaries import Dictionary, Orthogonal
 
 

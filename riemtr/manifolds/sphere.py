@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import RiemannianSubmanifold
 
+from riemtr.arguments import integer
 from riemtr.manifolds.basis import HouseholderBasis
 
 
@@ -44,9 +45,7 @@ class Sphere(RiemannianSubmanifold):
     """
 
     def __init__(self, n: int):
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-            raise ValueError(f"n must be an integer of at least 1; got {n!r}")
-        self.n = int(n)
+        self.n = integer("n", n)
         super().__init__(f"Sphere of unit {n}-vectors", self.n - 1)
 
     def __repr__(self) -> str:

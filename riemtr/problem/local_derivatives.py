@@ -74,10 +74,13 @@ class LocalDerivatives:
         try:
             return float(value)
         except (TypeError, ValueError):
-            called = "; value and gradient are attributes or properties, not methods"
+            hint = ""
+            if callable(value):
+                hint = "; value and gradient are attributes or properties, not methods"
+            elif "ArrayBox" in type(value).__name__:
+                hint = "; write it with autograd.numpy, whose values those are, not with numpy"
             raise ValueError(
-                f"the cost must return one real number; it returned {value!r}"
-                f"{called if callable(value) else ''}"
+                f"the cost must return one real number; it returned {value!r}{hint}"
             ) from None
 
     @lazy

@@ -16,6 +16,7 @@ from pymanopt.manifolds import (
     SymmetricPositiveDefinite,
 )
 
+from riemtr.arguments import integer, real
 from riemtr.data import (
     BernoulliGaussian,
     Dictionary,
@@ -27,7 +28,6 @@ from riemtr.data import (
     patches,
     reconstruction_error,
 )
-from riemtr.data.checks import integer, real
 from riemtr.errors import unknown_name
 from riemtr.manifolds import Sphere, random_point
 from riemtr.problem import Problem

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.checks import real
+from riemtr.arguments import real
 from riemtr.data.dask_arrays import as_data, is_dask_array
 from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.units import check_range

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from riemtr.arguments import check_nonnegative, is_real
 from riemtr.problem import Evaluation
 from riemtr.subproblem import Step
 
@@ -69,10 +70,9 @@ class RatioTest:
     regularization: float = 1e3
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.threshold < 0.25:
+        if not (is_real(self.threshold) and 0.0 <= self.threshold < 0.25):
             raise ValueError(f"threshold must lie in [0, 0.25); got {self.threshold!r}")
-        if not self.regularization >= 0.0:
-            raise ValueError(f"regularization must be at least 0; got {self.regularization!r}")
+        check_nonnegative("regularization", self.regularization)
 
     def judge(self, here: Evaluation, there: Evaluation, step: Step, noise: float) -> Verdict:
         """Compare the regularised ratio with the threshold."""

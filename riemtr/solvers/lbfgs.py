@@ -15,7 +15,7 @@ import numpy as np
 import pymanopt.manifolds
 from scipy.optimize import minimize
 
-from riemtr.arguments import positive
+from riemtr.arguments import integer
 from riemtr.errors import DoesNotApply
 from riemtr.manifolds import Sphere
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
@@ -67,7 +67,7 @@ class LBFGS:
 
     def __post_init__(self) -> None:
         default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
-        positive("memory", self.memory)
+        integer("memory", self.memory)
         check_limits(self.max_iterations, self.max_seconds)
 
     def solve(

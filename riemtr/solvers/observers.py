@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from riemtr.arguments import positive
+from riemtr.arguments import integer
 from riemtr.errors import require
 from riemtr.solvers.iteration import HISTORY_COLUMNS, Iteration, history_row
 
@@ -124,7 +124,7 @@ class LiveTable(Display):
         self._rich_table = require("rich.table", extra="cli")
         live = require("rich.live", extra="cli")
         self._rows: list[tuple[str, ...]] = []
-        self._keep = positive("rows", rows)
+        self._keep = integer("rows", rows)
         self._live = live.Live(console=console, refresh_per_second=8, transient=False)
 
     def _begin(self) -> None:
@@ -218,7 +218,7 @@ class LivePlot(Display):
     def __init__(self, every: int = 5):
         self._pyplot = require("matplotlib.pyplot", extra="plot")
         self.figure, self.axes = self._pyplot.subplots(figsize=(7, 4))
-        self._every = positive("every", every)
+        self._every = integer("every", every)
         self._numbers: list[int] = []
         self._norms: list[float] = []
         (self._line,) = self.axes.semilogy([], [], ".-", label="gradient norm")

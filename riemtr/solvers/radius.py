@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from riemtr.arguments import check_positive
+from riemtr.arguments import check_positive, real
 from riemtr.manifolds import is_bounded, typical_distance
 from riemtr.problem import Problem
 from riemtr.solvers.acceptance import Verdict
@@ -90,7 +90,9 @@ class AdaptiveRadius:
             value = getattr(self, name)
             if value is not None:
                 check_positive(name, value, or_else=" or None")
-        if not 0.0 <= self.poor <= self.good:
+        for name in ("poor", "good", "shrink", "grow"):
+            real(name, getattr(self, name), low=0.0)
+        if not self.poor <= self.good:
             raise ValueError(f"need 0 <= poor <= good; got {self.poor!r} and {self.good!r}")
         if not 0.0 < self.shrink < 1.0 < self.grow:
             raise ValueError(f"need 0 < shrink < 1 < grow; got {self.shrink!r} and {self.grow!r}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
-from riemtr.arguments import positive
+from riemtr.arguments import integer
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import Pair
 from riemtr.subproblem.step import Ended, Step, make_step
@@ -54,7 +54,7 @@ class HybridSubproblem:
     tolerance: float = 0.1
 
     def __post_init__(self) -> None:
-        positive("budget", self.budget)
+        integer("budget", self.budget)
         check_loss(self.tolerance)
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from riemtr.arguments import is_real
 from riemtr.problem import Evaluation
 from riemtr.subproblem.exact import solve_exact
 from riemtr.subproblem.more_sorensen import NearExactSolution, solve_near_exact
@@ -70,7 +71,7 @@ class SDPSubproblem:
 
 def check_loss(tolerance: float) -> None:
     """Check the loss of model decrease that near-exact steps may have."""
-    if not 0.0 < tolerance < 1.0:
+    if not (is_real(tolerance) and 0.0 < tolerance < 1.0):
         raise ValueError(f"tolerance must lie strictly between 0 and 1; got {tolerance!r}")
 
 

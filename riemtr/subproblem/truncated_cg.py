@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from riemtr.arguments import is_real, positive
+from riemtr.arguments import integer, is_real
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import FEWEST_PAIRS, InverseHessian, Pair, inverse_hessian
 from riemtr.subproblem.step import Ended, Step, make_step
@@ -65,9 +65,9 @@ class TruncatedCG:
         if not (is_real(self.theta) and self.theta >= 0.0):
             raise ValueError(f"theta must be at least 0; got {self.theta!r}")
         if self.max_products is not None:
-            positive("max_products", self.max_products, or_else=", or None for the dimension")
+            integer("max_products", self.max_products, or_else=", or None for the dimension")
         if self.remembered != 0:
-            positive("remembered", self.remembered, low=FEWEST_PAIRS, or_else=", or 0 for none")
+            integer("remembered", self.remembered, low=FEWEST_PAIRS, or_else=", or 0 for none")
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return the truncated CG step, or one along negative curvature known at ``here``."""

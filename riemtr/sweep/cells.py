@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.checks import integer
+from riemtr.arguments import integer
 
 Task = Callable[..., Mapping[str, Any]]
 """``task(rng, **settings)``: a function of a module; returns numbers and strings by name."""

@@ -10,8 +10,8 @@ import os
 from dataclasses import dataclass
 from typing import Protocol
 
+from riemtr.arguments import integer
 from riemtr.blas_threads import one_blas_thread
-from riemtr.data.checks import integer
 from riemtr.errors import unknown_name
 from riemtr.interrupts import interrupts_noticed
 from riemtr.sweep.cells import Cell, Task

@@ -1,6 +1,7 @@
 """What a task does, in a short string: its code, and that of the functions of its module it uses.
 
-A function that the task has from another module is not part of it, nor is any data.
+Numbers and texts of its module that it uses are part of it, and methods of classes there. What the
+task has from another module is not, nor are arrays.
 """
 
 from __future__ import annotations
@@ -65,19 +66,22 @@ def _functions(task: Any) -> list[FunctionType]:
         one = waiting.pop()
         if inspect.isfunction(one) and one not in found:
             found.append(one)
-            waiting += [other for other in _mentioned(one) if _belongs(other, task)]
+            waiting += [other for _, other in _mentioned(one) if _belongs(other, task)]
+        elif inspect.isclass(one):
+            waiting += [part for part in vars(one).values() if _belongs(part, task)]
     # By name: the order in which they were met depends on how the code is laid out.
     return sorted(found, key=lambda function: function.__qualname__)
 
 
-def _mentioned(function: FunctionType) -> Iterator[Any]:
+def _mentioned(function: FunctionType) -> Iterator[tuple[str, Any]]:
     for code in _codes(function.__code__):
         for name in code.co_names:
             if name in function.__globals__:
-                yield function.__globals__[name]
-    for cell in function.__closure__ or ():  # such as what a decorator was put around
+                yield name, function.__globals__[name]
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for name, cell in cells:  # such as what a decorator was put around
         try:
-            yield cell.cell_contents
+            yield name, cell.cell_contents
         except ValueError:  # not filled yet
             continue
 
@@ -96,4 +100,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _described(function: FunctionType) -> list[Any]:
     defaults = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
-    return [described_code(function.__code__), [described_constant(value) for value in defaults]]
+    constants = {
+        name: repr(described_constant(value))
+        for name, value in _mentioned(function)
+        if isinstance(value, bool | int | float | complex | str | bytes | tuple)
+    }
+    return [
+        described_code(function.__code__),
+        [described_constant(value) for value in defaults],
+        sorted(constants.items()),
+    ]

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.arguments import real
 from riemtr.data import Conditioned, ExactlySparse, Identity, paper_sample_size
-from riemtr.data.checks import real
 from riemtr.data.metrics import reconstruction_error
 from riemtr.errors import unknown_name
 from riemtr.problems import dictionary_problem

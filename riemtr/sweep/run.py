@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from riemtr.data.checks import integer
+from riemtr.arguments import integer
 from riemtr.interrupts import interrupts_ignored
 from riemtr.sweep.cells import Cell, Task, make_cells
 from riemtr.sweep.crews import Crew, check_backend, hire

@@ -130,7 +130,7 @@ def test_saved_files_are_named(tmp_path):
     [
         (["raleigh"], "did you mean 'rayleigh'?"),
         (["rayleigh", "-p", "m=3"], "has no parameter 'm'; it takes n=50"),
-        (["rayleigh", "-p", "n=[bold]"], "cannot build 'rayleigh' with n=[bold]"),
+        (["rayleigh", "-p", "n=[bold]"], "n must be an integer of at least 1; got '[bold]'"),
         (["rayleigh", "-p", "n=0"], "n must be an integer of at least 1; got 0"),
         (["rayleigh", "-p", "n"], "must look like name=value"),
         (["rayleigh", "--radius", "1"], "leave out --radius"),

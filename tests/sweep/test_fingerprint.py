@@ -2,6 +2,7 @@ import functools
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -111,3 +112,21 @@ def test_nothing_is_concluded_from_another_python_or_from_none():
     assert not is_other("cpython-311-0:a", "cpython-312-0:b")
     assert not is_other(None, "cpython-312-0:b")
     assert not is_other("cpython-312-0:b", None)
+
+
+def test_constants_and_classes_of_the_module_are_part_of_it():
+    def made(scale, factor):
+        module = types.ModuleType("users_module")
+        exec(
+            f"SCALE = {scale}\n"
+            "class Model:\n"
+            f"    def value(self): return {factor}\n"
+            "def task(rng, n):\n"
+            "    return {'out': SCALE * Model().value() * n}\n",
+            module.__dict__,
+        )
+        return fingerprint(module.task)
+
+    assert made(1.0, 2.0) == made(1.0, 2.0)
+    assert made(1.0, 2.0) != made(22.0, 2.0)
+    assert made(1.0, 2.0) != made(1.0, 3.0)
