@@ -47,7 +47,7 @@ def root(
 
     Where to begin:
 
-    - `riemtr demo` shows what it can do, in figures, in less than a minute
+    - `riemtr demo` shows what it can do, in figures, in some ten seconds
 
     - `riemtr recover Y.npy --out FOLDER` recovers a dictionary from your data
 

@@ -1,4 +1,4 @@
-"""``riemtr demo``: in half a minute, what riemtr does, on made-up data and on a photograph."""
+"""``riemtr demo``: in some ten seconds, what riemtr does, on made-up data and on a photograph."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def sweep(
     grid: Annotated[
         GridName | None,
         typer.Option(
-            help="`quick`: seconds. `default`: about 10 minutes on 2 cores. `paper`: n to 150, "
+            help="`quick`: seconds. `default`: 5 to 7 minutes on 2 cores. `paper`: n to 150, "
             "hours, and 1.4 GB for each worker.",
             rich_help_panel=_PHASE,
         ),

@@ -20,7 +20,7 @@ from pymanopt.optimizers.optimizer import Optimizer
 from riemtr.arguments import generator
 from riemtr.interop.pymanopt_problem import CountedOracles, EvaluationOracles, Oracles, assemble
 from riemtr.interop.pymanopt_record import Record
-from riemtr.manifolds.protocol import global_numpy_randomness
+from riemtr.manifolds.random_points import global_numpy_randomness
 from riemtr.problem import Counts, as_problem
 from riemtr.solvers import Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.arguments import checked_observers, start_point

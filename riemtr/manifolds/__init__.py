@@ -19,7 +19,6 @@ from riemtr.manifolds.protocol import (
     has_exponential,
     inner,
     is_bounded,
-    random_point,
     retraction,
     riemannian_gradient,
     riemannian_hessian,
@@ -27,6 +26,7 @@ from riemtr.manifolds.protocol import (
     transport,
     typical_distance,
 )
+from riemtr.manifolds.random_points import random_point
 from riemtr.manifolds.random_tangents import random_tangent
 from riemtr.manifolds.sphere import Sphere
 

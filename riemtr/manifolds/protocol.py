@@ -9,10 +9,8 @@ products, which are taken apart here.
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -96,33 +94,6 @@ class Manifold(Protocol):
 
     def zero_vector(self, point: Any) -> Any:
         """Origin of the tangent space."""
-
-
-@contextmanager
-def global_numpy_randomness(rng: np.random.Generator) -> Iterator[None]:
-    """Seed numpy's global state, which pymanopt draws from, and put it back at the end.
-
-    So a run is reproducible, and the caller's own random stream is untouched.
-    """
-    saved = np.random.get_state()  # noqa: NPY002
-    np.random.seed(int(rng.integers(2**32)))  # noqa: NPY002
-    try:
-        yield
-    finally:
-        np.random.set_state(saved)  # noqa: NPY002
-
-
-def takes_generator(method: Any) -> bool:
-    """Whether a manifold draws from an explicit generator, as pymanopt's do not."""
-    return "rng" in inspect.signature(method).parameters
-
-
-def random_point(manifold: Any, rng: np.random.Generator) -> Any:
-    """Draw a random point of any manifold from an explicit generator."""
-    if takes_generator(manifold.random_point):
-        return manifold.random_point(rng=rng)
-    with global_numpy_randomness(rng):
-        return manifold.random_point()
 
 
 def is_a(manifold: Any, kinds: Any) -> bool:

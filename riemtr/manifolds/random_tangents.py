@@ -16,11 +16,10 @@ from riemtr.manifolds.protocol import (
     POSITIVE_DEFINITE,
     adjoint,
     as_tangent_of,
-    global_numpy_randomness,
     inner,
-    takes_generator,
     to_tangent,
 )
+from riemtr.manifolds.random_points import global_numpy_randomness, takes_generator
 
 
 def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:

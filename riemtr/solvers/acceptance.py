@@ -64,6 +64,15 @@ class RatioTest:
     regularization : float
         The multiple; less in single precision, where so many roundings would be a decrease worth
         having.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> solver = riemtr.TrustRegion(acceptance=riemtr.RatioTest(threshold=0.2))
+    >>> case = riemtr.problems.build("dictionary-learning", rng=0, n=10)
+    >>> table = solver.solve(case.problem, rng=0).history
+    >>> bool((table["ratio"][1:][table["accepted"][1:]] >= 0.2).all())
+    True
     """
 
     threshold: float = 0.05

@@ -46,6 +46,16 @@ class Result:
         What the certificate is measured with.
     rows : list of tuple
         The history, row by row; see :attr:`history`.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    >>> result = riemtr.PracticalTRM().solve(case.problem, rng=0)
+    >>> result.status, result.certified, result.certificate.strict
+    (Status.CONVERGED, True, True)
+    >>> len(result.history["cost"]) == result.iterations + 1
+    True
     """
 
     point: Any

@@ -52,6 +52,14 @@ class TruncatedCG:
     remembered : int
         Hessian products of a run, the last ones, that precondition CG at the next point: at least
         4, or 0 for none. Only where tangent vectors are arrays in the Euclidean metric.
+
+    Examples
+    --------
+    >>> import numpy as np, riemtr
+    >>> here = riemtr.problems.build("rayleigh", rng=0, n=20).problem.at(np.eye(20)[0])
+    >>> step = riemtr.TruncatedCG(max_products=3).solve(here, radius=0.1)
+    >>> step.on_boundary, round(step.norm, 9), here.counts.hessian_products
+    (True, 0.1, 1)
     """
 
     kappa: float = 0.1

@@ -40,7 +40,7 @@ class PhaseTransition:
     Parameters
     ----------
     grid : {"quick", "default", "paper"}
-        How far and how finely: seconds, some ten minutes on two cores, or n to 150, hours.
+        How far and how finely: seconds, 5 to 7 minutes on two cores, or n to 150, hours.
     method : {"practical", "no-continuation", "exact"}
         `PracticalTRM`; the same without its continuation in mu, as in the paper; or `ExactTRM`,
         with the fixed radius mu. The exact method takes hundreds of steps: its grids end earlier.
