@@ -25,8 +25,8 @@ from riemtr.compare import (
 from riemtr.compare import compare as compare_solvers
 from riemtr.compare.entrants import DEFAULT
 from riemtr.compare.folder import check_folder
+from riemtr.compare.records import RECOVERY
 from riemtr.compare.recovery_data import PARAMETERS
-from riemtr.compare.recovery_methods import LABEL as RECOVERY
 from riemtr.compare.recovery_methods import METHODS
 from riemtr.errors import unknown_name
 from riemtr.problems import available

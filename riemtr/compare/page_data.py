@@ -9,7 +9,7 @@ from typing import Any
 
 from riemtr.compare.lines import lines
 from riemtr.compare.profiles import LEAST, complete_instances
-from riemtr.compare.records import Comparison, Run
+from riemtr.compare.records import RECOVERY, Comparison, Run
 
 STARTS_DRAWN = 20
 """Convergence is drawn for so many starts per problem and kind: more lines hide each other."""
@@ -99,7 +99,9 @@ def solvers_of(comparison: Comparison) -> list[str]:
 
 def is_recovery(runs: Iterable[Run]) -> bool:
     """Whether these are runs of dictionary recovery, whose certificate is one of rows."""
-    return any("rows_certified" in run.details for run in runs)
+    return any(
+        "rows_certified" in run.details or run.problem.partition(":")[0] == RECOVERY for run in runs
+    )
 
 
 def category(run: Run) -> str:

@@ -13,6 +13,10 @@ FORMAT = "riemtr comparison 1"
 COUNTS = ("costs", "gradients", "hessian_products", "hessian_matrices")
 
 
+RECOVERY = "dictionary-recovery"
+"""The label of comparisons of whole recovery methods."""
+
+
 @dataclass(frozen=True)
 class Reach:
     """When a run reached a tolerance for good, and what it had asked the cost for by then.

@@ -20,7 +20,7 @@ from riemtr.compare.estimates import Estimate, RecoveryMethod
 from riemtr.compare.ica import fast_ica, picard_o
 from riemtr.compare.msp import msp
 from riemtr.compare.progress import Progress, watcher
-from riemtr.compare.records import Comparison, Run
+from riemtr.compare.records import RECOVERY, Comparison, Run
 from riemtr.compare.recovery_check import EXACT, OPTIMAL, examine
 from riemtr.compare.recovery_data import Draw, of_image, of_model
 from riemtr.environment import environment
@@ -32,7 +32,6 @@ from riemtr.recovery.rows import RowSolver, default_solver
 from riemtr.recovery.threads import blas_threads_for
 from riemtr.solvers import ExactTRM
 
-LABEL = "dictionary-recovery"
 _MU = 1e-2  # the paper's
 _TOLERANCE = 1e-2  # gradient norm of a solve: rounding needs the basin, no digits
 
@@ -158,7 +157,7 @@ def compare_recovery(
             interrupted = True
     settings: dict[str, Any] = {
         "command": _command(factories, starts, seed, max_seconds, described, image),
-        "problems": {LABEL: described},
+        "problems": {RECOVERY: described},
         "solvers": {name: _description(factory) for name, factory in factories.items()},
         "starts": starts,
         "seed": seed,
@@ -237,7 +236,7 @@ def _run(
     max_seconds: float,
 ) -> Run:
     data = white.data.copy()  # no method can spoil the data of the next
-    which: dict[str, Any] = {"problem": LABEL, "solver": name, "start": start, "kind": "random"}
+    which: dict[str, Any] = {"problem": RECOVERY, "solver": name, "start": start, "kind": "random"}
     begin = time.perf_counter()
     try:
         method = factory()

@@ -159,7 +159,12 @@ def _read_text(path: Path, variable: str | None) -> Any:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be text in UTF-8; got: {error}") from error
-    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    kept = {
+        number: line
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.startswith("#")
+    }
+    lines = list(kept.values())
     if not lines:
         raise ValueError(f"{path} must hold numbers; it is empty")
     separator = next((mark for mark in "\t;," if mark in lines[0]), None)
@@ -179,15 +184,27 @@ def _read_text(path: Path, variable: str | None) -> Any:
             usecols=range(1, len(heading)) if index else None,
         )
     except ValueError as error:
+        table = list(kept.items())[has_heading:]
+        wrong = _first_mistake(table, separator, 1 if index else 0) or str(error)
         raise ValueError(
             f"{path} must hold rows of numbers, separated by commas, semicolons, tabs or spaces, "
-            f"with a point for decimals and no gaps; got: {_without_advice(error)}"
+            f"with a point for decimals and no gaps; got: {wrong}"
         ) from error
 
 
-def _without_advice(error: Exception) -> str:
-    """What numpy found wrong, without what to do about it in a call of numpy."""
-    return str(error).partition(";")[0].rstrip(".")
+def _first_mistake(
+    numbered: list[tuple[int, str]], separator: str | None, first_field: int
+) -> str | None:
+    """Say where the first thing is that is no row of numbers, by lines of the file from 1."""
+    width = len(numbered[0][1].split(separator))
+    for number, line in numbered:
+        fields = line.split(separator)
+        if len(fields) != width:
+            return f"{len(fields)} fields in line {number}, {width} in line {numbered[0][0]}"
+        for place, field in enumerate(fields[first_field:], start=first_field + 1):
+            if not _is_number(field):
+                return f"{field.strip()!r} in line {number}, field {place}"
+    return None
 
 
 _READERS: dict[str, Callable[[Path, str | None], Any]] = {

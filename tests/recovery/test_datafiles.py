@@ -93,7 +93,9 @@ def test_the_index_that_pandas_writes_is_no_data(tmp_path):
         ("1,2\n3\n", "rows of numbers"),
         ("1,2\n3,\n", "no gaps"),
         ("1,2\n3,nan\n", "finite"),
-        ("1.5,NA,2.5\n3,4,5\n", "no gaps; got: could not convert string 'NA'"),
+        ("1.5,NA,2.5\n3,4,5\n", "no gaps; got: 'NA' in line 1, field 2"),
+        ("# made up\n\na,b\n1,2\n3,\n", "got: '' in line 5, field 2"),
+        (",a,b\nfirst,1,2\nsecond,3,x\n", "got: 'x' in line 3, field 3"),
         (",1.5,2.5\n3,4,5\n", "no gaps"),
     ],
 )
@@ -158,5 +160,5 @@ def test_messages_do_not_advise_calls_of_numpy(tmp_path):
         read(str(text))
     ragged = tmp_path / "ragged.csv"
     ragged.write_text("1,2,3\n4,5\n")
-    with pytest.raises(ValueError, match=r"changed from 3 to 2 at row 2$"):
+    with pytest.raises(ValueError, match=r"2 fields in line 2, 3 in line 1$"):
         read(str(ragged))
