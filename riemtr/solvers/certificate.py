@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import is_real
-from riemtr.manifolds import random_tangent
+from riemtr.manifolds import random_tangent, retraction, transport
 from riemtr.problem import Evaluation, as_problem
 from riemtr.problem.cost_differences import contradiction
 from riemtr.problem.curvature import Curvature
+from riemtr.problem.layout import like
 from riemtr.problem.points import check_point
 
 MINIMIZER = "minimizer"
@@ -22,6 +23,7 @@ UNRESOLVED = "unresolved"
 NOT_CRITICAL = "not-critical"
 
 _SEED = 1  # of a direction to probe
+_LEFT = 0.1  # of a slope after a Newton step that goes to a minimum of second order
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class Certificate:
     direction : tangent vector or None
         The witness: a unit tangent vector of about that curvature.
     strict : bool
-        Whether the smallest eigenvalue is above ``+curvature_tolerance``: a strict minimizer,
-        with no flat direction.
+        Whether the smallest eigenvalue is above ``+curvature_tolerance``, and Newton's method
+        converges from here along its direction: a strict minimizer, with no flat direction.
     tolerance, curvature_tolerance : float
         What the verdict was measured with.
     contradiction : str
@@ -146,11 +148,35 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
         curvature.min_eigenvalue,
         math.inf if against else curvature.error_bound,
         curvature.direction,
-        not against and curvature.lower_bound > tolerances.curvature,
+        verdict == MINIMIZER and _is_strict(here, curvature, tolerances),
         tolerances.gradient,
         tolerances.curvature,
         against,
     )
+
+
+def _is_strict(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> bool:
+    """Whether there is a minimum without flat directions, to all that can be seen from here.
+
+    On the way to a degenerate point, as that of x^3 or x^4, the smallest eigenvalue is positive,
+    but falls with every step: Newton's method then takes but a part of the slope away.
+    """
+    if not curvature.lower_bound > tolerances.curvature:
+        return False
+    if curvature.direction is None:
+        return True
+    slope = here.inner(here.gradient, curvature.direction)
+    step = -slope / curvature.min_eigenvalue
+    if abs(step) <= math.sqrt(here.precision):  # rounding decides what is left
+        return True
+    try:
+        moved = retraction(here.manifold, here.point, step * curvature.direction)
+        there = here.problem.at(like(moved, here.point))
+        carried = transport(here.manifold, here.point, there.point, curvature.direction)
+        left = there.inner(there.gradient, carried)
+    except (np.linalg.LinAlgError, AttributeError, NotImplementedError):  # as of a transport
+        return True
+    return abs(left) <= _LEFT * abs(slope)
 
 
 def _contradiction(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:

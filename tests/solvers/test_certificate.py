@@ -404,3 +404,19 @@ def test_certificates_and_results_compare_by_identity():
         assert one == one
         assert one != other
         assert len({one, other}) == 2
+
+
+@pytest.mark.parametrize("power", [3, 4])
+def test_on_the_way_to_a_degenerate_point_nothing_is_strict(power):
+    problem = riemtr.Problem(Euclidean(2), lambda x: x[0] ** power + x[1] ** 2)
+    result = riemtr.PracticalTRM(curvature_tolerance=1e-9).solve(problem, np.ones(2))
+    assert result.certificate.min_eigenvalue > 1e-6
+    assert not result.certificate.strict
+    assert "flat" in repr(result.certificate)
+
+
+def test_a_gradient_just_below_tolerance_leaves_a_strict_minimizer_strict():
+    for seed in range(10):
+        case = riemtr.problems.build("rayleigh", rng=seed, n=10)
+        result = riemtr.PracticalTRM(tolerance=1e-2).solve(case.problem, rng=seed)
+        assert result.certificate.strict
