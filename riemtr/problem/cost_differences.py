@@ -18,9 +18,12 @@ from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import like
 
 _SHARES = (1.0, 0.25, 4.0)  # of the usual step: a derivative is the same at all of them
+_DISTANCES = (0.02, 0.04, 0.08)  # to look along flat directions
+_LEAST, _MOST = 2.0**2.5, 2.0**12  # growth, over twice the distance, of falls of third order and up
 _LONGER = 2.0  # times as far a cost falls, at least, over a step four times as long
 _DIFFERENCE = 0.1  # relative, from which on two numbers are not the same
 _ROUNDINGS = 100.0  # that a cost may be off by
+_SEE = ": see riemtr.check_gradient and check_hessian"
 
 
 def contradicting_slope(here: Evaluation) -> float | None:
@@ -55,11 +58,41 @@ def contradiction(
     measure = cache(lambda share: _differences(here, direction, share))  # the same costs for both
     measured = _contradiction(lambda share: measure(share)[0], slope, tolerances[0])
     if measured is not None:
-        return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}"
+        return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{_SEE}"
     measured = _contradiction(lambda share: measure(share)[1], stated, tolerances[1], down=True)
     if measured is not None:
-        return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}"
+        return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}{_SEE}"
     return ""
+
+
+def fall_of_higher_order(here: Evaluation, direction: Any, tolerances: tuple[float, float]) -> str:
+    """Say how the cost falls along a flat direction, if by more than slope and bend account for.
+
+    Nothing if it does not: along a symmetry it stays the same, or rises where the way leaves it.
+    A fall must grow with the distance like a power above 2, as that of -x^4 or of a monkey saddle
+    does; that into another valley does not.
+    """
+    for sign in (1.0, -1.0):
+        falls = []
+        for distance in _DISTANCES:
+            t = sign * distance * here.reach(direction)
+            with np.errstate(all="ignore"):
+                try:
+                    cost = _cost_nearby(here, t * direction)
+                except np.linalg.LinAlgError:
+                    break
+            known = tolerances[0] * abs(t) + 0.5 * tolerances[1] * t * t
+            falls.append(here.cost - cost - known - _rounding(here, cost, cost))
+        if len(falls) == len(_DISTANCES) and _grows(falls):
+            return (
+                f"the cost falls by {falls[-1]:.1e} over {_DISTANCES[-1]:g} along a flat direction"
+            )
+    return ""
+
+
+def _grows(falls: Sequence[float]) -> bool:
+    pairs = zip(falls, falls[1:], strict=False)
+    return falls[0] > 0.0 and all(_LEAST * one <= two <= _MOST * one for one, two in pairs)
 
 
 def _contradiction(

@@ -11,7 +11,7 @@ import numpy as np
 from riemtr.arguments import is_real
 from riemtr.manifolds import random_tangent, retraction, transport
 from riemtr.problem import Evaluation, as_problem
-from riemtr.problem.cost_differences import contradiction
+from riemtr.problem.cost_differences import contradiction, fall_of_higher_order
 from riemtr.problem.curvature import Curvature
 from riemtr.problem.layout import like
 from riemtr.problem.points import check_point
@@ -73,7 +73,8 @@ class Certificate:
     tolerance, curvature_tolerance : float
         What the verdict was measured with.
     contradiction : str
-        What differences of the cost beside the point say against its derivatives; empty if nothing.
+        What costs beside the point say against a minimum, or against the derivatives; empty if
+        nothing.
     """
 
     verdict: str
@@ -98,7 +99,7 @@ class Certificate:
         if self.verdict == NOT_CRITICAL:
             return "curvature not looked at"
         if self.contradiction:
-            return f"{self.contradiction}: see riemtr.check_gradient and check_hessian"
+            return self.contradiction
         if self.verdict in (SADDLE, MAXIMIZER):  # how far below is of no interest
             return f"smallest eigenvalue at most {self.min_eigenvalue:.3e}"
         if self.error_bound > 0.1 * abs(self.min_eigenvalue):  # known no better than was needed
@@ -132,6 +133,11 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
         )
     curvature = here.curvature(tolerances.curvature)
     against = _contradiction(here, curvature, tolerances)
+    least = curvature.lower_bound
+    if not against and abs(least) <= tolerances.curvature and curvature.direction is not None:
+        against = fall_of_higher_order(
+            here, curvature.direction, (tolerances.gradient, tolerances.curvature)
+        )
     if against:
         verdict = UNRESOLVED
     elif curvature.lower_bound >= -tolerances.curvature:

@@ -420,3 +420,34 @@ def test_a_gradient_just_below_tolerance_leaves_a_strict_minimizer_strict():
         case = riemtr.problems.build("rayleigh", rng=seed, n=10)
         result = riemtr.PracticalTRM(tolerance=1e-2).solve(case.problem, rng=seed)
         assert result.certificate.strict
+
+
+@pytest.mark.parametrize(
+    ("manifold", "cost", "point"),
+    [
+        (riemtr.Sphere(3), lambda x: -(x[0] ** 4 + x[1] ** 4), np.array([0.0, 0.0, 1.0])),
+        (Euclidean(2), lambda x: -anp.sum(x**4), np.zeros(2)),
+        (Euclidean(2), lambda x: x[0] ** 3 - 3.0 * x[0] * x[1] ** 2, np.zeros(2)),
+        (Euclidean(2), lambda x: x[0] ** 3 + x[1] ** 2, np.zeros(2)),
+    ],
+)
+def test_a_fall_of_higher_order_is_no_minimizer(manifold, cost, point):
+    certificate = riemtr.certify(riemtr.Problem(manifold, cost), point)
+    assert certificate.verdict == "unresolved"
+    assert "along a flat direction" in repr(certificate)
+
+
+@pytest.mark.parametrize(
+    ("cost", "point"),
+    [
+        (lambda x: anp.sum(x**4), np.zeros(2)),
+        (lambda x: x[0] ** 2 + 0.0 * x[1], np.zeros(2)),
+        (lambda x: (anp.sum(x**2) - 1.0) ** 2, np.array([1.0, 0.0])),
+        (lambda x: x[0] ** 2 - 1e-7 * x[1] ** 2, np.zeros(2)),  # to tolerance
+        (lambda x: x[0] ** 2 + anp.where(x[1] > 0.07, -x[1], 0.0), np.zeros(2)),  # further away
+    ],
+)
+def test_flat_directions_along_which_nothing_falls_leave_a_minimizer(cost, point):
+    certificate = riemtr.certify(riemtr.Problem(Euclidean(2), cost), point)
+    assert certificate.verdict == "minimizer"
+    assert not certificate.strict
