@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,26 +74,24 @@ def fall_of_higher_order(here: Evaluation, direction: Any, tolerances: tuple[flo
     does; that into another valley does not.
     """
     for sign in (1.0, -1.0):
-        falls = []
-        for distance in _DISTANCES:
-            t = sign * distance * here.reach(direction)
-            with np.errstate(all="ignore"):
-                try:
-                    cost = _cost_nearby(here, t * direction)
-                except np.linalg.LinAlgError:
-                    break
-            known = tolerances[0] * abs(t) + 0.5 * tolerances[1] * t * t
-            falls.append(here.cost - cost - known - _rounding(here, cost, cost))
-        if len(falls) == len(_DISTANCES) and _grows(falls):
-            return (
-                f"the cost falls by {falls[-1]:.1e} over {_DISTANCES[-1]:g} along a flat direction"
-            )
+        falls = [_fall(here, sign * t, direction, tolerances) for t in _DISTANCES]
+        growths = [_LEAST * one <= two <= _MOST * one for one, two in pairwise(falls)]
+        if falls[0] > 0.0 and all(growths):
+            over = f"{_DISTANCES[-1]:g} along a flat direction"
+            return f"the cost falls by {falls[-1]:.1e} over {over}"
     return ""
 
 
-def _grows(falls: Sequence[float]) -> bool:
-    pairs = zip(falls, falls[1:], strict=False)
-    return falls[0] > 0.0 and all(_LEAST * one <= two <= _MOST * one for one, two in pairs)
+def _fall(here: Evaluation, share: float, direction: Any, tolerances: tuple[float, float]) -> float:
+    """By how much the cost falls over a distance, less what may be rounding, slope and bend."""
+    t = share * here.reach(direction)
+    try:
+        with np.errstate(all="ignore"):
+            cost = _cost_nearby(here, t * direction)
+    except np.linalg.LinAlgError:  # of the manifold or the cost, off its domain
+        return math.nan
+    known = tolerances[0] * abs(t) + 0.5 * tolerances[1] * t * t
+    return here.cost - cost - known - _rounding(here, cost, cost)
 
 
 def _contradiction(
