@@ -134,15 +134,17 @@ def _first_difference(here: Evaluation, direction: Any, share: float) -> tuple[f
 def _differences(
     here: Evaluation, direction: Any, share: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return first and second difference along a retraction, each with its rounding error."""
+    """Return first and second difference along a retraction, each with what it may be off."""
     # The fourth root of the precision balances truncation and rounding of the second.
     t = share * here.precision**0.25 * here.reach(direction)
     ahead, behind = _costs_beside(here, t, direction)
     rounding = _rounding(here, ahead, behind)
     slope = (ahead - behind) / (2.0 * t)
     bend = (ahead - here.cost + (behind - here.cost)) / (t * t)
-    # A retraction accelerates by about 1, on which the gradient acts.
-    return (slope, rounding / t), (bend, rounding / (t * t) + 2.0 * here.gradient_norm)
+    # Next to a kink the slopes to both sides differ, and a gradient may lie between them. A
+    # retraction accelerates by about 1, on which the gradient acts.
+    off = rounding / t + abs(bend) * t, rounding / (t * t) + 2.0 * here.gradient_norm
+    return (slope, off[0]), (bend, off[1])
 
 
 def _rounding(here: Evaluation, ahead: float, behind: float) -> float:

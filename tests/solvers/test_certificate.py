@@ -451,3 +451,12 @@ def test_flat_directions_along_which_nothing_falls_leave_a_minimizer(cost, point
     certificate = riemtr.certify(riemtr.Problem(Euclidean(2), cost), point)
     assert certificate.verdict == "minimizer"
     assert not certificate.strict
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1e-5])
+def test_costs_that_are_sharp_beside_single_precision_are_not_contradicted(mu):
+    for seed in range(5):
+        case = riemtr.problems.build("dictionary-learning", rng=seed, n=8, p=800, theta=0.25, mu=mu)
+        problem = riemtr.dictionary_problem(case.problem.cost.data.astype(np.float32), mu)
+        result = riemtr.PracticalTRM().solve(problem, rng=seed)
+        assert result.converged == result.certified
