@@ -16,10 +16,16 @@ def line_writer() -> Writer:
     shell = _notebook()
     if shell is not None:
         display = shell.display_pub
-        state = {"transient": {"display_id": f"riemtr-{time.perf_counter_ns()}"}}
-        return lambda line, done, total: display.publish(
-            {"text/plain": line}, **state, update=done > 1
-        )
+        state: dict[str, Any] = {
+            "transient": {"display_id": f"riemtr-{time.perf_counter_ns()}"},
+            "update": False,
+        }
+
+        def publish(line: str, done: int, total: int) -> None:
+            display.publish({"text/plain": line}, **state)
+            state["update"] = True
+
+        return publish
     return _rewrite if sys.stderr.isatty() else _now_and_then
 
 

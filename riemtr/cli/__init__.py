@@ -35,7 +35,8 @@ def main() -> int:
         # A terminal that cannot show a character gets a question mark, not a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.stdout = PatientStream(sys.stdout)
+    if sys.stdout is not None:  # as it is where the shell closed it
+        sys.stdout = PatientStream(sys.stdout)
 
     from riemtr.cli.app import app
 

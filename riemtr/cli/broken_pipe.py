@@ -6,6 +6,7 @@ were asked for are written all the same.
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any, TextIO
 
@@ -29,18 +30,21 @@ class PatientStream:
         """Write a text, or nothing where nobody reads it."""
         try:
             return self._stream.write(text)
-        except BrokenPipeError:
-            self._to_nowhere()
+        except OSError as error:
+            self._to_nowhere(error)
             return len(text)
 
     def flush(self) -> None:
         """Pass on what was written."""
         try:
             self._stream.flush()
-        except BrokenPipeError:
-            self._to_nowhere()
+        except OSError as error:
+            self._to_nowhere(error)
 
-    def _to_nowhere(self) -> None:
+    def _to_nowhere(self, error: OSError) -> None:
+        on_windows = os.name == "nt" and error.errno == errno.EINVAL
+        if not (isinstance(error, BrokenPipeError) or on_windows):
+            raise error
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

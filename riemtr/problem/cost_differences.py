@@ -18,6 +18,9 @@ from riemtr.manifolds import retraction
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import like
 
+OFF_DOMAIN = (np.linalg.LinAlgError, ValueError, ArithmeticError)
+"""What manifolds and costs raise where they are not defined."""
+
 _SHARES = (1.0, 0.25, 4.0)  # of the usual step: a derivative is the same at all of them
 _DISTANCES = (0.02, 0.04, 0.08)  # to look along flat directions
 _LEAST, _MOST = 2.0**2.5, 2.0**12  # growth, over twice the distance, of falls of third order and up
@@ -82,13 +85,12 @@ def fall_of_higher_order(here: Evaluation, direction: Any, tolerances: tuple[flo
     return ""
 
 
-def _fall(here: Evaluation, share: float, direction: Any, tolerances: tuple[float, float]) -> float:
+def _fall(here: Evaluation, t: float, direction: Any, tolerances: tuple[float, float]) -> float:
     """By how much the cost falls over a distance, less what may be rounding, slope and bend."""
-    t = share * here.reach(direction)
     try:
         with np.errstate(all="ignore"):
             cost = _cost_nearby(here, t * direction)
-    except np.linalg.LinAlgError:  # of the manifold or the cost, off its domain
+    except OFF_DOMAIN:
         return math.nan
     known = tolerances[0] * abs(t) + 0.5 * tolerances[1] * t * t
     return here.cost - cost - known - _rounding(here, cost, cost)
@@ -155,7 +157,7 @@ def _costs_beside(here: Evaluation, t: float, direction: Any) -> tuple[float, fl
     try:
         with np.errstate(all="ignore"):
             costs = _cost_nearby(here, t * direction), _cost_nearby(here, -t * direction)
-    except np.linalg.LinAlgError:  # of the manifold or the cost, off its domain
+    except OFF_DOMAIN:
         return math.nan, math.nan
     same = costs[0] == costs[1] == here.cost
     return (math.nan, math.nan) if same else costs  # all of it may be lost to rounding

@@ -14,6 +14,7 @@ from riemtr.problem.shared_work import (
     NotDifferentiableError,
     SharedWorkCost,
     SharedWorkPoint,
+    UnverifiedError,
 )
 
 
@@ -45,22 +46,30 @@ class CallableCost:
         """Return the lazily evaluated values at one point."""
         return CallablePoint(self, point)
 
-    @lazy
-    def traces(self) -> bool:
-        """Whether the traced gradient is the one that was given, at a point that nobody chose.
+    def traces(self, point: Any) -> bool | None:
+        """Whether the traced gradient is the one that was given; None if it cannot be told.
 
         A cost written with plain numpy can slip through autograd untraced, with derivatives of
-        zero.
+        zero. It is told at a point that nobody chose, so that no run depends on earlier ones, or
+        where that is off the domain of the cost at the point itself.
         """
+        return self._traces(point) if self._traces_anywhere is None else self._traces_anywhere
+
+    @lazy
+    def _traces_anywhere(self) -> bool | None:
         try:
-            point = self._probe()
-            found = flatten(self.traced.at(point).gradient, self.layout)
-            given = flatten(self.at(point).gradient, self.layout)
-        except Exception:  # of functions that anyone may have written, or of autograd
-            return False
+            with np.errstate(all="ignore"):
+                return self._traces(self._probe())
+        except Exception:  # of functions that anyone may have written
+            return None
+
+    def _traces(self, point: Any) -> bool | None:
+        given = flatten(self.at(point).gradient, self.layout)
+        if not all(np.isfinite(part).all() for part in given) or not any(map(np.any, given)):
+            return None  # zeros verify nothing
+        found = flatten(self.traced.at(point).gradient, self.layout)
         pairs = list(zip(found, given, strict=True))
-        same = all(np.allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max()) for a, b in pairs)
-        return same and any(np.any(part) for part in given)  # zeros verify nothing
+        return all(np.allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max()) for a, b in pairs)
 
 
 class CallablePoint:
@@ -93,9 +102,13 @@ class CallablePoint:
 
     @lazy
     def _traced(self) -> SharedWorkPoint:
-        if not self._owner.traces:
+        point = unflatten(self._arrays, self._owner.layout)
+        traces = self._owner.traces(point)
+        if traces is None:
+            raise UnverifiedError("nothing verifies the traced gradient here")
+        if not traces:
             raise NotDifferentiableError("the traced gradient of the cost is not the one given")
-        return self._owner.traced.at(unflatten(self._arrays, self._owner.layout))
+        return self._owner.traced.at(point)
 
     def _own(self, value: Any) -> Any:
         """Return the value in the layout of a point, as arrays that a function cannot reuse."""

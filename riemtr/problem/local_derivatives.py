@@ -21,7 +21,7 @@ from riemtr.manifolds import (
 from riemtr.problem.counts import Counts
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy
-from riemtr.problem.shared_work import NotDifferentiableError
+from riemtr.problem.shared_work import NotDifferentiableError, UnverifiedError
 
 if TYPE_CHECKING:
     from riemtr.problem.problem import Problem
@@ -168,6 +168,8 @@ class LocalDerivatives:
             return self._difference(vector)
         try:
             product = self._product(self._local.hessian, vector, kinds)
+        except UnverifiedError:  # here only: elsewhere it can be told
+            return self._difference(vector)
         except NotDifferentiableError:
             self.problem.use_differences()
             return self._difference(vector)

@@ -58,3 +58,7 @@ Autodiff = Callable[[Callable[..., Any], Any], SharedWorkCost]
 
 class NotDifferentiableError(ValueError):
     """A backend cannot differentiate the cost."""
+
+
+class UnverifiedError(ValueError):
+    """Whether a backend sees the cost as it is cannot be told at this point."""

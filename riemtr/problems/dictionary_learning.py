@@ -58,6 +58,10 @@ class DictionaryCost:
         n, p = self.data.shape
         return f"DictionaryCost(n={n}, p={p}, mu={self.mu:g})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle no copies of the data, which are made anew."""
+        return {name: value for name, value in self.__dict__.items() if name != "narrow"}
+
     def at(self, point: np.ndarray) -> DictionaryPoint:
         """Return the shared work at one point."""
         return DictionaryPoint(self, point)

@@ -196,9 +196,9 @@ def _first_mistake(
     numbered: list[tuple[int, str]], separator: str | None, first_field: int
 ) -> str | None:
     """Say where the first thing is that is no row of numbers, by lines of the file from 1."""
-    width = len(numbered[0][1].split(separator))
+    width = len(numbered[0][1].partition("#")[0].split(separator))
     for number, line in numbered:
-        fields = line.split(separator)
+        fields = line.partition("#")[0].split(separator)
         if len(fields) != width:
             return f"{len(fields)} fields in line {number}, {width} in line {numbered[0][0]}"
         for place, field in enumerate(fields[first_field:], start=first_field + 1):

@@ -18,6 +18,7 @@ from riemtr.data.blocks import column_blocks
 _SAME = 1e-6  # relative difference of numbers that are the same
 _FEW_VALUES = 0.05  # share of a row's entries of the same size that no continuous values have
 _MOST = 4096  # samples to look at for that
+_DIGITS = 6  # by which samples are the same
 
 
 class Sparser(NamedTuple):
@@ -87,8 +88,9 @@ def doubts_of_values(X: np.ndarray, rows: list[int]) -> dict[int, str]:
     [0]
     """
     found = {}
+    looked_at = _different(X[:, :: max(X.shape[1] // _MOST, 1)]) if rows else X
     for row in rows:
-        entries = np.abs(X[row, :: max(X.shape[1] // _MOST, 1)])
+        entries = np.abs(looked_at[row])
         share = _most_frequent(np.sort(entries[entries > 0.0]))
         if share >= _FEW_VALUES:
             found[row] = (
@@ -97,6 +99,15 @@ def doubts_of_values(X: np.ndarray, rows: list[int]) -> dict[int, str]:
                 f"gives the same"
             )
     return found
+
+
+def _different(X: np.ndarray) -> np.ndarray:
+    """Return the columns without copies of others, up to a factor."""
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    X = X[:, largest > 0.0]
+    peaks = np.take_along_axis(X, np.abs(X).argmax(axis=0)[None], axis=0)
+    _, chosen = np.unique((X / peaks).round(_DIGITS), axis=1, return_index=True)
+    return X[:, np.sort(chosen)]
 
 
 def _most_frequent(ordered: np.ndarray) -> float:

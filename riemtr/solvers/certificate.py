@@ -11,7 +11,7 @@ import numpy as np
 from riemtr.arguments import is_real
 from riemtr.manifolds import random_tangent, retraction, transport
 from riemtr.problem import Evaluation, as_problem
-from riemtr.problem.cost_differences import contradiction, fall_of_higher_order
+from riemtr.problem.cost_differences import OFF_DOMAIN, contradiction, fall_of_higher_order
 from riemtr.problem.curvature import Curvature
 from riemtr.problem.layout import like
 from riemtr.problem.points import check_point
@@ -173,14 +173,16 @@ def _is_strict(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -
         return True
     slope = here.inner(here.gradient, curvature.direction)
     step = -slope / curvature.min_eigenvalue
-    if abs(step) <= math.sqrt(here.precision):  # rounding decides what is left
+    largest = max(abs(curvature.max_eigenvalue), curvature.min_eigenvalue)
+    rounding = 100.0 * here.precision * largest * here.reach(curvature.direction)
+    if abs(slope) <= rounding or abs(step) <= math.sqrt(here.precision):
         return True
     try:
         moved = retraction(here.manifold, here.point, step * curvature.direction)
         there = here.problem.at(like(moved, here.point))
         carried = transport(here.manifold, here.point, there.point, curvature.direction)
         left = there.inner(there.gradient, carried)
-    except (np.linalg.LinAlgError, AttributeError, NotImplementedError):  # as of a transport
+    except (*OFF_DOMAIN, AttributeError, NotImplementedError):  # the last two of a transport
         return True
     return abs(left) <= _LEFT * abs(slope)
 

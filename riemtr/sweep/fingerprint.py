@@ -1,11 +1,12 @@
 """What a task does, in a short string: its code, and that of the functions of its module it uses.
 
-Numbers and texts of its module that it uses are part of it, and methods of classes there. What the
-task has from another module is not, nor are arrays.
+Numbers of its module that it uses are part of it, and methods of classes there. What the task has
+from another module is not, nor are texts and arrays.
 """
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import inspect
 import sys
@@ -61,14 +62,17 @@ def _compiler() -> str:
 def _functions(task: Any) -> list[FunctionType]:
     """The task and whatever of its own module it refers to, each once."""
     found: list[FunctionType] = []
+    classes: list[type] = []
     waiting = [task]
     while waiting:
         one = waiting.pop()
         if inspect.isfunction(one) and one not in found:
             found.append(one)
             waiting += [other for _, other in _mentioned(one) if _belongs(other, task)]
-        elif inspect.isclass(one):
-            waiting += [part for part in vars(one).values() if _belongs(part, task)]
+        elif inspect.isclass(one) and one not in classes:
+            classes.append(one)
+            parts = [_unwrapped(part) for part in vars(one).values()]
+            waiting += [part for part in parts if _belongs(part, task)]
     # By name: the order in which they were met depends on how the code is laid out.
     return sorted(found, key=lambda function: function.__qualname__)
 
@@ -86,6 +90,11 @@ def _mentioned(function: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
 
 
+def _unwrapped(part: Any) -> Any:
+    """The function of a property, or of a static or class method."""
+    return getattr(part, "fget", None) or getattr(part, "__func__", part)
+
+
 def _belongs(other: Any, task: Any) -> bool:
     return getattr(other, "__module__", None) == task.__module__
 
@@ -98,12 +107,28 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
+def _rebound(function: FunctionType) -> set[str]:
+    """Names outside it that a function sets, as counters: what they hold is no part of the code."""
+    return {
+        step.argval
+        for code in _codes(function.__code__)
+        for step in dis.get_instructions(code)
+        if step.opname in ("STORE_GLOBAL", "STORE_DEREF")
+    }
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_number, value))
+    return isinstance(value, bool | int | float | complex)
+
+
 def _described(function: FunctionType) -> list[Any]:
     defaults = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
     constants = {
         name: repr(described_constant(value))
         for name, value in _mentioned(function)
-        if isinstance(value, bool | int | float | complex | str | bytes | tuple)
+        if _is_number(value) and name not in _rebound(function)
     }
     return [
         described_code(function.__code__),

@@ -676,3 +676,22 @@ def test_methods_in_place_of_attributes_are_named():
 
     with pytest.raises(ValueError, match="attributes or properties, not methods"):
         riemtr.Problem(riemtr.Sphere(3), Cost()).at(np.eye(3)[0]).cost  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("cost", "gradient", "point"),
+    [
+        (lambda x: anp.sum(x**1.5 - x), lambda x: 1.5 * x**0.5 - 1.0, 2.0),  # off its domain
+        (
+            lambda x: anp.sum(anp.where(x > 3, (x - 5) ** 2, 4.0)),
+            lambda x: np.where(x > 3, 2 * (x - 5), 0.0),
+            4.0,
+        ),
+    ],
+)
+def test_a_trace_that_cannot_be_told_anywhere_is_told_where_one_is(cost, gradient, point):
+    problem = Problem(pm.Euclidean(3), cost, euclidean_gradient=gradient)
+    here = problem.at(np.full(3, point))
+    here.hessian(np.ones(3))
+    assert problem.derivatives.hessian == "euclidean"
+    assert here.counts.gradients <= 1

@@ -57,3 +57,11 @@ def test_rows_of_few_values_are_told_from_continuous_ones():
     assert set(doubts_of_values(X * there * (1.0 + 1e-12 * X[3]), [1, 4])) == {1}  # to rounding
     assert doubts_of_values(np.zeros((1, 9)), [0]) == {}
     assert doubts_of_values(np.eye(3), [0, 1, 2]) == {}  # one entry repeats nothing
+
+
+def test_copies_of_samples_are_no_few_values():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((4, 600)) * (rng.random((4, 600)) < 0.2)
+    X[:, 0] = 1.5
+    copies = np.hstack([X, np.repeat(X[:, :1], 40, axis=1), -2.0 * X[:, :30]])
+    assert doubts_of_values(copies, [0, 1, 2, 3]) == {}

@@ -460,3 +460,39 @@ def test_costs_that_are_sharp_beside_single_precision_are_not_contradicted(mu):
         problem = riemtr.dictionary_problem(case.problem.cost.data.astype(np.float32), mu)
         result = riemtr.PracticalTRM().solve(problem, rng=seed)
         assert result.converged == result.certified
+
+
+def test_probes_off_the_domain_of_a_cost_leave_the_verdict_to_the_rest():
+    def cost(x):
+        return (math.log(x[0]) - math.log(1e4)) ** 2 + math.log(x[1]) ** 2
+
+    def gradient(x):
+        return np.array([2 * (math.log(x[0]) - math.log(1e4)) / x[0], 2 * math.log(x[1]) / x[1]])
+
+    problem = riemtr.Problem(
+        Euclidean(2),
+        cost,
+        euclidean_gradient=gradient,
+        euclidean_hessian=lambda x, v: np.array([2 / x[0] ** 2, 2 / x[1] ** 2]) * v,
+    )
+    assert riemtr.certify(problem, np.array([1e4, 1.0])).verdict == "minimizer"
+
+
+def test_quadratics_of_a_wide_spectrum_are_strict():
+    values = np.geomspace(1e-5, 1e5, 10)
+    for seed in range(10):
+        turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((10, 10)))[0]
+        matrix = turn @ (values[:, None] * turn.T)
+        problem = riemtr.Problem(
+            Euclidean(10),
+            lambda x, a=matrix: float(0.5 * (x - 1.0) @ a @ (x - 1.0)),
+            euclidean_gradient=lambda x, a=matrix: a @ (x - 1.0),
+            euclidean_hessian=lambda x, v, a=matrix: a @ v,
+        )
+        result = riemtr.PracticalTRM(tolerance=1e-9).solve(problem, rng=seed)
+        assert result.certificate.strict or not result.converged
+
+
+def test_a_barrier_nearby_protects_a_minimizer_however_far_out_it_is():
+    problem = riemtr.Problem(Euclidean(2), lambda x: (x[0] - 1000.0) ** 2 + x[1] ** 4 - x[1] ** 6)
+    assert riemtr.certify(problem, np.array([1000.0, 0.0])).verdict == "minimizer"

@@ -130,3 +130,26 @@ def test_constants_and_classes_of_the_module_are_part_of_it():
     assert made(1.0, 2.0) == made(1.0, 2.0)
     assert made(1.0, 2.0) != made(22.0, 2.0)
     assert made(1.0, 2.0) != made(1.0, 3.0)
+
+
+def test_classes_that_refer_to_each_other_and_counters():
+    module = types.ModuleType("users_module")
+    exec(
+        "COUNT = 0\n"
+        "class One: pass\n"
+        "class Two:\n"
+        "    other = One\n"
+        "    @staticmethod\n"
+        "    def value(): return 1\n"
+        "One.other = Two\n"
+        "def task(rng, n):\n"
+        "    global COUNT\n"
+        "    COUNT += 1\n"
+        "    return {'out': One.other.value()}\n",
+        module.__dict__,
+    )
+    first = fingerprint(module.task)
+    module.task(None, 1)
+    assert fingerprint(module.task) == first
+    exec("def value(): return 2\nTwo.value = staticmethod(value)", module.__dict__)
+    assert fingerprint(module.task) != first
