@@ -1,4 +1,4 @@
-"""A cost handed to a solver: what it is asked for directly is counted too."""
+"""A cost that counts whatever is asked of it, directly or by the evaluations of a problem."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ _EACH = {
     "rough_hessian": "hessian_products",
     "hessian_matrix": "hessian_matrices",
     "rough_hessian_matrix": "hessian_matrices",
+    "hessian_floor": "hessian_matrices",
 }
+# What a plain cost was made of.
+_FUNCTIONS = {"cost": "costs", "gradient": "gradients", "hessian": "hessian_products"}
 
 
 class WatchedCost:
-    """A cost that counts what a solver asks of it, past the problem's evaluations.
-
-    Everything else is the cost's own.
+    """A cost that counts what is asked of it; everything else is the cost's own.
 
     Parameters
     ----------
     cost : object with ``at(point)``
-    counts : callable
-        Returns the :class:`Counts` to count into.
+    counts : Counts
+        To count into.
     """
 
-    def __init__(self, cost: Any, counts: Callable[[], Counts]):
+    def __init__(self, cost: Any, counts: Counts):
         self.watched = cost
         self._counts = counts
 
@@ -36,15 +37,13 @@ class WatchedCost:
         if name in ("watched", "_counts"):  # while it is being copied
             raise AttributeError(name)
         found = getattr(self.watched, name)
-        if name in ("cost", "gradient", "hessian") and callable(found):
-            # What a plain cost was made of.
-            column = {"cost": "costs", "gradient": "gradients", "hessian": "hessian_products"}[name]
-            return _counted(found, column, self._counts())
+        if name in _FUNCTIONS and callable(found):
+            return _counted(found, _FUNCTIONS[name], self._counts)
         return self._easier if name == "easier" else found
 
     def at(self, point: Any) -> WatchedPoint:
         """Return what the cost knows at a point, counted."""
-        return WatchedPoint(self.watched.at(point), self._counts())
+        return WatchedPoint(self.watched.at(point), self._counts)
 
     def _easier(self) -> Iterator[tuple[WatchedCost, float]]:
         for cost, tolerance in self.watched.easier():
@@ -71,8 +70,10 @@ class WatchedPoint:
 
 def _counted(function: Callable[..., Any], column: str, counts: Counts) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
-        _count(counts, column)
-        return function(*arguments)
+        value = function(*arguments)
+        if value is not None:  # as where there is no floor
+            _count(counts, column)
+        return value
 
     return call
 

@@ -173,19 +173,20 @@ class PymanoptSolver:
         else:
             point, iterations = found.point, int(found.iterations)
         best = record.problem.at(point)
-        return Result(
+        found = Result(
             point=point,
             cost=best.cost,
             gradient_norm=best.gradient_norm,
             iterations=iterations,
             seconds=seconds,
-            reason=certified(reason, best, tolerances),
+            reason=reason,
             counts=counts,
             rows=record.complete(start, best, seconds),
             solver=self,
             evaluation=best,
             tolerances=tolerances,
         )
+        return certified(found)
 
 
 def pymanopt_solvers(

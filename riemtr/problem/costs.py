@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from riemtr.problem.layout import flatten, unflatten
 from riemtr.problem.lazy import lazy
-from riemtr.problem.shared_work import (
-    NotDifferentiableError,
-    SharedWorkCost,
-    SharedWorkPoint,
-    UnverifiedError,
-)
+from riemtr.problem.shared_work import NotDifferentiableError, SharedWorkCost, SharedWorkPoint
 
 
 class CallableCost:
@@ -46,28 +41,31 @@ class CallableCost:
         """Return the lazily evaluated values at one point."""
         return CallablePoint(self, point)
 
-    def traces(self, point: Any) -> bool | None:
+    def traces(self, here: CallablePoint) -> bool | None:
         """Whether the traced gradient is the one that was given; None if it cannot be told.
 
         A cost written with plain numpy can slip through autograd untraced, with derivatives of
         zero. It is told at a point that nobody chose, so that no run depends on earlier ones, or
         where that is off the domain of the cost at the point itself.
         """
-        return self._traces(point) if self._traces_anywhere is None else self._traces_anywhere
+        return self._traces(here) if self._traces_anywhere is None else self._traces_anywhere
 
     @lazy
     def _traces_anywhere(self) -> bool | None:
         try:
             with np.errstate(all="ignore"):
-                return self._traces(self._probe())
+                return self._traces(self.at(self._probe()))
         except Exception:  # of functions that anyone may have written
             return None
 
-    def _traces(self, point: Any) -> bool | None:
-        given = flatten(self.at(point).gradient, self.layout)
+    def _traces(self, here: CallablePoint) -> bool | None:
+        given = flatten(here.gradient, self.layout)
         if not all(np.isfinite(part).all() for part in given) or not any(map(np.any, given)):
             return None  # zeros verify nothing
-        found = flatten(self.traced.at(point).gradient, self.layout)
+        try:
+            found = flatten(self.traced.at(here.point).gradient, self.layout)
+        except NotDifferentiableError:
+            return False
         pairs = list(zip(found, given, strict=True))
         return all(np.allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max()) for a, b in pairs)
 
@@ -76,6 +74,7 @@ class CallablePoint:
     """Values of plain callables at one point."""
 
     def __init__(self, owner: CallableCost, point: Any):
+        self.point = point
         self._owner = owner
         self._arrays = flatten(point, owner.layout)
 
@@ -91,36 +90,40 @@ class CallablePoint:
     @lazy
     def gradient(self) -> Any:
         """The gradient, in the layout of a point."""
-        return self._own(self._owner.gradient(*self._copies()))
+        # Kept, and a function may use its arrays again.
+        return deepcopy(self._arranged(self._owner.gradient(*self._copies())))
 
     def hessian(self, vector: Any) -> Any:
         """Hessian product, in the layout of a point; by autograd if no Hessian was given."""
         if self._owner.hessian is None:
             return self._traced.hessian(vector)
         vectors = [np.array(part) for part in flatten(vector, self._owner.layout)]
-        return self._own(self._owner.hessian(*self._copies(), *vectors))
+        return self._arranged(self._owner.hessian(*self._copies(), *vectors))
+
+    @property
+    def has_hessian(self) -> bool:
+        """Whether one was given, or autograd is known to see the cost as it is."""
+        return self._owner.hessian is not None or self._traces is not None
+
+    @lazy
+    def _traces(self) -> bool | None:
+        return self._owner.traces(self)
 
     @lazy
     def _traced(self) -> SharedWorkPoint:
-        point = unflatten(self._arrays, self._owner.layout)
-        traces = self._owner.traces(point)
-        if traces is None:
-            raise UnverifiedError("nothing verifies the traced gradient here")
-        if not traces:
+        if not self._traces:
             raise NotDifferentiableError("the traced gradient of the cost is not the one given")
-        return self._owner.traced.at(point)
+        return self._owner.traced.at(self.point)
 
-    def _own(self, value: Any) -> Any:
-        """Return the value in the layout of a point, as arrays that a function cannot reuse."""
+    def _arranged(self, value: Any) -> Any:
+        """Return the value in the layout of a point."""
         layout = self._owner.layout
-        if layout == 1:
-            return value.copy() if isinstance(value, np.ndarray) else value
         if isinstance(layout, int):
-            return copy.deepcopy(value)
+            return value
         parts = list(value)
         if len(parts) != len(self._arrays):
             raise ValueError(
                 f"derivatives must have {len(self._arrays)} arrays, one for each of the point's; "
                 f"got {len(parts)}"
             )
-        return copy.deepcopy(unflatten(parts, layout))
+        return unflatten(parts, layout)

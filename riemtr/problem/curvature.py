@@ -124,7 +124,7 @@ def checked(here: Evaluation, found: Curvature, expected: float) -> Curvature:
     residual = here.norm(product - found.min_eigenvalue * found.direction)
     size = max(abs(found.min_eigenvalue), abs(found.max_eigenvalue))
     doubt = residual - expected
-    if here.problem.derivatives.hessian == "differences":
+    if here.hessian_kind == "differences":
         doubt *= _COARSE
     if doubt <= 1e3 * accuracy_of(here) * size:
         return found
@@ -138,6 +138,6 @@ def rounding_of(here: Evaluation, size: float, terms: int) -> float:
 
 def accuracy_of(here: Evaluation) -> float:
     """Relative accuracy of Hessian products."""
-    if here.problem.derivatives.hessian == "differences":
+    if here.hessian_kind == "differences":
         return 10.0 * here.precision ** (2.0 / 3.0)
     return 10.0 * here.precision

@@ -20,7 +20,7 @@ from riemtr.problem.curvature import (
     is_positive,
 )
 from riemtr.problem.lanczos import lanczos_curvature
-from riemtr.problem.lazy import is_known, lazy
+from riemtr.problem.lazy import forget, is_known, lazy, provide
 from riemtr.problem.local_derivatives import LocalDerivatives
 from riemtr.problem.shared_work import ROUGH_ACCURACY
 
@@ -52,7 +52,7 @@ class Evaluation(LocalDerivatives):
     @property
     def offers_matrix(self) -> bool:
         """Whether the cost forms its Hessian matrix itself, cheaper than by products."""
-        converts = self.problem.derivatives.hessian == "euclidean"
+        converts = self.hessian_kind == "euclidean"
         one_array = isinstance(self.point, np.ndarray)
         return converts and one_array and hasattr(self._local, "hessian_matrix")
 
@@ -114,6 +114,16 @@ class Evaluation(LocalDerivatives):
     def has_matrix(self) -> bool:
         """Whether the Hessian matrix is already known."""
         return is_known(self, "_matrix")
+
+    def without_work(self) -> Evaluation:
+        """Return a copy without what the cost keeps of the point, which may be much for long data.
+
+        It is computed anew where it is asked for.
+        """
+        light = object.__new__(type(self))
+        provide(light, **self.__dict__)
+        forget(light, "_local")
+        return light
 
     def follow(self, earlier: Evaluation) -> None:
         """Take over what an earlier point of the same run knows that may save a matrix here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ from riemtr.manifolds import (
 )
 from riemtr.problem.counts import Counts
 from riemtr.problem.layout import flatten
-from riemtr.problem.lazy import lazy
-from riemtr.problem.shared_work import NotDifferentiableError, UnverifiedError
+from riemtr.problem.lazy import lazy, provide
+from riemtr.problem.shared_work import NotDifferentiableError
 
 if TYPE_CHECKING:
     from riemtr.problem.problem import Problem
@@ -53,7 +54,11 @@ class LocalDerivatives:
         self.manifold = problem.manifold
         self.point = point
         self.counts = counts
-        self._local = problem.cost.at(point)
+
+    @lazy
+    def _local(self) -> Any:
+        """What the cost knows at the point."""
+        return self.problem.cost.at(self.point)
 
     @lazy
     def cost(self) -> float:
@@ -86,9 +91,7 @@ class LocalDerivatives:
     @lazy
     def _raw_gradient(self) -> Any:
         self.counts.gradients += 1
-        gradient = self.in_precision(self._local.gradient)
-        if isinstance(gradient, np.ndarray):
-            gradient = gradient.copy()  # a cost may use its array again
+        gradient = self._owned(self._local.gradient)
         point = self.point
         if not (isinstance(point, np.ndarray) and np.shape(gradient) == point.shape):
             self._check_parts(gradient)
@@ -107,6 +110,13 @@ class LocalDerivatives:
             dtype = self.point.dtype
             return vector if vector.dtype == dtype else vector.astype(dtype)
         return vector
+
+    def _owned(self, value: Any) -> Any:
+        """Return what a cost computed, in the point's precision; it may use its arrays again."""
+        vector = self.in_precision(value)
+        if vector is not value:
+            return vector
+        return value.copy() if isinstance(value, np.ndarray) else deepcopy(value)
 
     def _as_tangent(self, vector: Any) -> Any:
         """Return a user's plain sequence of arrays as a tangent vector, which adds and scales."""
@@ -158,20 +168,27 @@ class LocalDerivatives:
         """Norm of what a vector has outside the tangent space."""
         return self.norm(vector - self.tangent(vector))
 
-    def hessian(self, vector: Any) -> Any:
-        """Riemannian Hessian product."""
-        kinds = self.problem.derivatives
-        if kinds.hessian == "differences":
-            return self._difference(vector)
+    @lazy
+    def hessian_kind(self) -> str:
+        """Of what kind Hessian products are here, as in :class:`Derivatives`."""
+        kind = self.problem.derivatives.hessian
+        if kind == "differences":
+            return kind
         if not hasattr(self._local, "hessian"):
             self.problem.use_differences()
+            return "differences"
+        # Elsewhere there may be one.
+        return kind if getattr(self._local, "has_hessian", True) else "differences"
+
+    def hessian(self, vector: Any) -> Any:
+        """Riemannian Hessian product."""
+        if self.hessian_kind == "differences":
             return self._difference(vector)
         try:
-            product = self._product(self._local.hessian, vector, kinds)
-        except UnverifiedError:  # here only: elsewhere it can be told
-            return self._difference(vector)
+            product = self._product(self._local.hessian, vector)
         except NotDifferentiableError:
             self.problem.use_differences()
+            provide(self, hessian_kind="differences")
             return self._difference(vector)
         self.counts.hessian_products += 1
         return product
@@ -181,21 +198,20 @@ class LocalDerivatives:
 
         In single precision where the cost offers that at a lower price.
         """
-        kinds = self.problem.derivatives
         rough = getattr(self._local, "rough_hessian", None)
-        if rough is None or kinds.hessian != "euclidean":
+        if rough is None or self.hessian_kind != "euclidean":
             return self.hessian(vector)
         self.counts.hessian_products += 1
-        return self._product(rough, vector, kinds)
+        return self._product(rough, vector)
 
-    def _product(self, product: Callable[[Any], Any], vector: Any, kinds: Derivatives) -> Any:
+    def _product(self, product: Callable[[Any], Any], vector: Any) -> Any:
         """Riemannian Hessian product from the one that the cost offers."""
-        if kinds.hessian == "riemannian":
-            return self._as_tangent(self.in_precision(product(vector)))
+        if self.hessian_kind == "riemannian":
+            return self._as_tangent(self._owned(product(vector)))
         embedded = vector
-        if kinds.embeds_vectors:
+        if self.problem.derivatives.embeds_vectors:
             embedded = embed(self.manifold, self.point, vector)
-        image = self.in_precision(product(embedded))
+        image = self._owned(product(embedded))
         wrong = _mismatch(image, self.point)
         if wrong:
             raise ValueError(f"a Hessian product{wrong}")
@@ -226,7 +242,7 @@ class LocalDerivatives:
 
         Where they are too long the two differ, and by most of what both are off.
         """
-        if self.problem.derivatives.hessian == "differences":
+        if self.hessian_kind == "differences":
             return self._difference(vector, share=0.5)
         return self.hessian(vector)
 
@@ -252,7 +268,7 @@ class LocalDerivatives:
 
         Where it is large beside the Hessian, the digits they share are lost.
         """
-        if self.problem.derivatives.hessian != "euclidean":
+        if self.hessian_kind != "euclidean":
             return 0.0
         parts = flatten(self._raw_gradient, getattr(self.manifold, "point_layout", 1))
         # BLAS's norm, since squares overflow long before it does.

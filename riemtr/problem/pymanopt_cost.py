@@ -76,7 +76,7 @@ class PymanoptCost:
 class PymanoptPoint:
     """A :class:`PymanoptCost` at one point.
 
-    Functions get copies, which they may change, and give arrays that they may use again.
+    Functions get copies, which they may change.
     """
 
     def __init__(self, owner: PymanoptCost, point: Any):
@@ -91,9 +91,9 @@ class PymanoptPoint:
     @property
     def gradient(self) -> Any:
         """The gradient."""
-        return deepcopy(self._owner.gradient(deepcopy(self._point)))
+        return self._owner.gradient(deepcopy(self._point))
 
     def hessian(self, vector: Any) -> Any:
         """Hessian product."""
         assert self._owner.hessian is not None
-        return deepcopy(self._owner.hessian(deepcopy(self._point), deepcopy(vector)))
+        return self._owner.hessian(deepcopy(self._point), deepcopy(vector))

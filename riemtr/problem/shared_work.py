@@ -10,6 +10,8 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
     Pairs of an easier cost and a gradient tolerance, easiest first, for continuation.
 ``dtype`` on the cost
     The floating-point type it computes in, for random starts and for tolerances.
+``has_hessian`` at a point
+    False where there is none at that point; differences of gradients take its place.
 ``rough_hessian(v)`` at a point
     The Euclidean Hessian product to five digits, if that is cheaper: for steps.
 ``hessian_matrix()`` at a point
@@ -58,7 +60,3 @@ Autodiff = Callable[[Callable[..., Any], Any], SharedWorkCost]
 
 class NotDifferentiableError(ValueError):
     """A backend cannot differentiate the cost."""
-
-
-class UnverifiedError(ValueError):
-    """Whether a backend sees the cost as it is cannot be told at this point."""

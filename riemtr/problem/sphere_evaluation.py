@@ -14,7 +14,6 @@ import numpy as np
 from riemtr.manifolds.sphere import safe_norm
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.lazy import lazy
-from riemtr.problem.local_derivatives import Derivatives
 
 
 class SphereEvaluation(Evaluation):
@@ -46,19 +45,19 @@ class SphereEvaluation(Evaluation):
     @lazy
     def conversion_size(self) -> float:
         """Size of the Euclidean gradient, from its two parts."""
-        if self.problem.derivatives.hessian != "euclidean":
+        if self.hessian_kind != "euclidean":
             return 0.0
         return math.hypot(self._slope, self.gradient_norm)
 
-    def _product(self, product: Any, vector: np.ndarray, kinds: Derivatives) -> Any:
+    def _product(self, product: Any, vector: np.ndarray) -> Any:
         image = self.in_precision(product(vector))
         if np.shape(image) != vector.shape:
             raise ValueError(
                 f"a Hessian product must have the shape of the point, {vector.shape}; it has "
                 f"{np.shape(image)}"
             )
-        if kinds.hessian == "riemannian":
-            return self._as_tangent(image)
+        if self.hessian_kind == "riemannian":
+            return self._as_tangent(self._owned(image))
         # Sphere.euclidean_to_riemannian_hessian, with <grad, q> computed once per point.
         return self.tangent(image - self._slope * vector)
 

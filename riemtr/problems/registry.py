@@ -186,20 +186,10 @@ def _builder(name: str) -> Builder:
 
 def _all_builders() -> dict[str, Any]:
     builders: dict[str, Any] = {
-        entry.name: _Lazy(entry) for entry in entry_points(group=ENTRY_POINT_GROUP)
+        entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)
     }
     builders.update(_BUILDERS)
     return builders
-
-
-@dataclass(frozen=True)
-class _Lazy:
-    """A builder of another package, not yet imported."""
-
-    entry: Any
-
-    def load(self) -> Builder:
-        return self.entry.load()
 
 
 def _parameters(name: str, builder: Builder) -> dict[str, Any]:

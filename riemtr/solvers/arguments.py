@@ -30,8 +30,8 @@ def checked_observers(stop: Any, observers: Any) -> tuple[Observer, ...]:
     if stop is not None and not isinstance(stop, StoppingCriterion):
         raise ValueError(
             "stop must be a StoppingCriterion, such as riemtr.solvers.MaxIterations(10); got "
-            f"{stop!r}. For a condition of your own, pass observers=[riemtr.observers.StopWhen("
-            "condition)]"
+            f"{stop!r}. For a condition of your own, pass observers=[condition], which stops the "
+            "run by returning True"
         )
     if not isinstance(observers, Iterable):
         raise ValueError(f"observers must be a list of callables; got {observers!r}")

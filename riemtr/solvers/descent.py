@@ -8,8 +8,8 @@ model's prediction; the radius policy draws its conclusion.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,17 +17,19 @@ from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds import has_left, is_bounded, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
 from riemtr.problem.layout import like
-from riemtr.solvers.acceptance import AcceptanceRule, Verdict
+from riemtr.solvers.acceptance import Verdict
 from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.certificate import Tolerances
 from riemtr.solvers.consistency import Consistency
 from riemtr.solvers.iteration import Iteration, Observer, history_row
-from riemtr.solvers.radius import RadiusPolicy
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import StoppingCriterion
 from riemtr.solvers.stopwatch import Stopwatch
-from riemtr.subproblem import Step, SubproblemSolver
+from riemtr.subproblem import Step
+
+if TYPE_CHECKING:
+    from riemtr.solvers.trust_region import TrustRegion
 
 # Iterations without a lower cost or a clearly smaller gradient before a run is called off.
 _PATIENCE = 50
@@ -47,30 +49,10 @@ _CRITICAL = (Status.CONVERGED, Status.FIRST_ORDER, Status.UNRESOLVED, Status.INC
 _DOUBTED = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.CYCLING, Status.STALLED)
 
 
-class Parts(Protocol):
-    """What the loop needs of a solver."""
-
-    @property
-    def subproblem(self) -> SubproblemSolver:
-        """Proposes steps."""
-
-    @property
-    def radius(self) -> RadiusPolicy:
-        """Chooses how far to trust the model."""
-
-    @property
-    def acceptance(self) -> AcceptanceRule:
-        """Decides which steps to take."""
-
-    @property
-    def move(self) -> Callable[[Any, Any, Any], Any]:
-        """Takes a step to the manifold."""
-
-
 class Descent:
     """The mutable state of one call of ``solve``."""
 
-    def __init__(self, solver: Parts, tolerances: Tolerances, observers: Sequence[Observer]):
+    def __init__(self, solver: TrustRegion, tolerances: Tolerances, observers: Sequence[Observer]):
         self.solver = solver
         self.tolerances = tolerances
         self.observers = observers
@@ -82,6 +64,7 @@ class Descent:
         self.radius: float | None = None
         self.step: Step | None = None
         self.best: Any = None
+        self._last: Any = None  # iteration
         self.consistency = Consistency()
 
     def descend(self, problem: Problem, point: Any, criterion: StoppingCriterion) -> Reason:
@@ -104,21 +87,11 @@ class Descent:
                 reason = Reason(Status.UNBOUNDED, f"it fell to {here.cost:.1e}")
             if reason is None and (progress.idle >= _PATIENCE or radius < smallest):
                 reason = self._no_progress(progress, radius)
-            if reason is not None:
-                self.rows[-1] = history_row(iteration._replace(counts=self.counts.snapshot()))
+            step = self._propose(here, radius) if reason is None else reason
+            if isinstance(step, Reason):
                 self.radius = radius
-                if reason.status in _DOUBTED and self.consistency.is_broken:
-                    reason = _in_doubt(reason)
-                if reason.status in _CRITICAL:
-                    self.best = here
-                return reason
+                return self._ended(step, here)
             escaping = here.gradient_norm <= self.tolerances.gradient
-            try:
-                step = self.step = solver.subproblem.solve(here, radius, self.step)
-            except (np.linalg.LinAlgError, NonFiniteHessianError) as error:
-                return Reason(Status.STALLED, f"no step: {error}")
-            if not step.norm > 0.0:
-                return Reason(Status.STALLED, "the model has no descent left")
             # Rounding of the point itself changes the cost by that of its Euclidean gradient.
             noise = here.precision * max(abs(here.cost), scale, here.conversion_size)
             there, verdict = self._attempt(here, step, noise)
@@ -131,6 +104,22 @@ class Descent:
             progress.note(here)
             self.number += 1
             iteration = self._iteration(here, radius, step, verdict, escaping)
+
+    def _propose(self, here: Evaluation, radius: float) -> Step | Reason:
+        """Return a step, or why there is none."""
+        try:
+            self.step = step = self.solver.subproblem.solve(here, radius, self.step)
+        except (np.linalg.LinAlgError, NonFiniteHessianError) as error:
+            return Reason(Status.STALLED, f"no step: {error}")
+        return step if step.norm > 0.0 else Reason(Status.STALLED, "the model has no descent left")
+
+    def _ended(self, reason: Reason, here: Evaluation) -> Reason:
+        """Return why the run really ended at a point, which may be the result."""
+        if reason.status in _DOUBTED and self.consistency.is_broken:
+            reason = _in_doubt(reason)
+        if reason.status in _CRITICAL:
+            self.best = here
+        return reason
 
     def _attempt(self, here: Evaluation, step: Step, noise: float) -> tuple[Any, Verdict]:
         """Take a step, and judge it by what is found there."""
@@ -178,6 +167,7 @@ class Descent:
 
     def _record(self, iteration: Iteration) -> Reason | None:
         self.rows.append(history_row(iteration))
+        self._last = iteration
         reason = None
         if self.observers:
             with self.watch.paused():
@@ -207,6 +197,8 @@ class Descent:
     def result(self, problem: Problem, reason: Reason) -> Result:
         """Assemble the result."""
         seconds, counts = self.watch.seconds, self.counts.snapshot()
+        # With what the decision to stop has cost.
+        self.rows[-1] = history_row(self._last._replace(counts=counts))
         best = self.best
         if best.problem is not problem:  # interrupted while warming up
             best = problem.at(best.point)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from riemtr.problem import Counts, Evaluation
-from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED, Tolerances, certify_evaluation
+from riemtr.problem.lazy import provide
+from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED
 from riemtr.solvers.iteration import Iteration, Observer, history_row
+from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import StoppingCriterion
 from riemtr.solvers.stopwatch import Stopwatch
@@ -77,13 +80,15 @@ class Recorder:
         return iteration
 
 
-def certified(reason: Reason, here: Evaluation, tolerances: Tolerances) -> Reason:
-    """Return the reason of a run that stopped on the gradient norm, after a look at the curvature.
+def certified(result: Result) -> Result:
+    """Return the result of a run that stopped on the gradient norm, after a look at the curvature.
 
     It has converged only where the certificate says "minimizer".
     """
-    if reason.status is not Status.FIRST_ORDER:
-        return reason
-    verdict = certify_evaluation(here, tolerances).verdict
+    if result.status is not Status.FIRST_ORDER:
+        return result
     known = {MINIMIZER: Status.CONVERGED, UNRESOLVED: Status.UNRESOLVED}
-    return Reason(known.get(verdict, reason.status), reason.detail)
+    status = known.get(result.certificate.verdict, result.status)
+    found = replace(result, reason=Reason(status, result.reason.detail))
+    provide(found, certificate=result.certificate)
+    return found

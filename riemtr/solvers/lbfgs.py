@@ -115,19 +115,20 @@ class LBFGS:
         with showing(observers):
             reason = self._minimize(run)
         seconds, counts, here = record.watch.seconds, record.counts.snapshot(), run.here
-        return Result(
+        found = Result(
             point=here.point,
             cost=here.cost,
             gradient_norm=here.gradient_norm,
             iterations=len(record.rows) - 1,
             seconds=seconds,
-            reason=certified(reason, here, tolerances),
+            reason=reason,
             counts=counts,
             rows=record.rows,
             solver=self,
             evaluation=here,
             tolerances=tolerances,
         )
+        return certified(found)
 
     def _minimize(self, run: _Run) -> Reason:
         """Run L-BFGS-B; return why it ended."""

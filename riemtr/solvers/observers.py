@@ -3,6 +3,12 @@
 An observer is any callable that takes an :class:`~riemtr.solvers.iteration.Iteration`; if it
 returns something true, the run stops with the point it has reached. A :class:`Display` is begun and
 ended by the solver.
+
+>>> import riemtr
+>>> case = riemtr.problems.build("rayleigh", rng=0, n=50)
+>>> early = lambda iteration: iteration.number == 2
+>>> riemtr.PracticalTRM().solve(case.problem, rng=0, observers=[early]).status
+Status.STOPPED
 """
 
 from __future__ import annotations
@@ -245,23 +251,3 @@ class LivePlot(Display):
         self.axes.autoscale_view()
         self.figure.canvas.draw_idle()
         self._pyplot.pause(0.001)
-
-
-class StopWhen:
-    """Stop as soon as a condition on the iteration holds.
-
-    Examples
-    --------
-    >>> import riemtr
-    >>> case = riemtr.problems.build("rayleigh", rng=0, n=50)
-    >>> early = riemtr.observers.StopWhen(lambda iteration: iteration.number == 2)
-    >>> riemtr.PracticalTRM().solve(case.problem, rng=0, observers=[early]).status
-    Status.STOPPED
-    """
-
-    def __init__(self, condition: Any):
-        self._condition = condition
-
-    def __call__(self, iteration: Iteration) -> bool:
-        """Return whether the condition holds."""
-        return bool(self._condition(iteration))

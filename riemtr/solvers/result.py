@@ -113,7 +113,7 @@ class Result:
     def _summary(self) -> list[tuple[str, str]]:
         counts = self.counts
         known = self.evaluation is not None  # not after pickling
-        by_differences = known and self.evaluation.problem.derivatives.hessian == "differences"
+        by_differences = known and self.evaluation.hessian_kind == "differences"
         return [
             ("status", str(self.reason)),
             ("cost", f"{self.cost:.12g}"),

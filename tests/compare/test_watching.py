@@ -27,6 +27,17 @@ def test_everything_is_counted_whoever_asks():
     assert mine == Counts(gradients=1, hessian_products=1)
 
 
+def test_differences_count_as_the_gradients_they_are():
+    original = riemtr.Problem(
+        riemtr.Sphere(4), lambda x: x[0] ** 2, riemannian_gradient=lambda x: 0.0 * x
+    )
+    watched = WatchedProblem(original)
+    mine = Counts()
+    watched.at(np.eye(4)[0], mine).hessian(np.eye(4)[1])
+    assert watched.counts == Counts(gradients=2)
+    assert mine == Counts(gradients=2, hessian_products=1)
+
+
 def test_notes_are_of_points_whose_gradient_was_asked_for():
     original = problem()
     watched = WatchedProblem(original)
@@ -45,14 +56,13 @@ def test_notes_are_of_points_whose_gradient_was_asked_for():
 def test_notes_are_off_the_clock(monkeypatch):
     now = [0.0]
 
-    class SlowNotes(WatchedProblem):
-        @property
-        def counts(self):
-            now[0] += 5.0
-            return super().counts
+    def slow_snapshot(counts):
+        now[0] += 5.0
+        return copy.copy(counts)
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    watched = SlowNotes(problem())
+    monkeypatch.setattr(Counts, "snapshot", slow_snapshot)
+    watched = WatchedProblem(problem())
     _ = watched.at(np.eye(4)[1]).gradient
     now[0] = 1.0
     watched.note()
@@ -65,7 +75,7 @@ def test_easier_versions_are_counted_but_not_noted():
     watched = WatchedProblem(riemtr.problems.build("dictionary-learning", rng=0, n=4).problem)
     easier, _ = next(watched.easier())
     _ = easier.at(np.eye(4)[0]).gradient
-    easier.note()
+    watched.note()
     assert watched.counts == Counts(gradients=1)
     assert watched.rows == []
 

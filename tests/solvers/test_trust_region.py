@@ -530,7 +530,7 @@ def test_what_is_no_part_is_named(options, parameter):
 
 def test_what_is_no_criterion_or_observer_is_named():
     case = riemtr.problems.build("rayleigh", rng=0, n=5)
-    with pytest.raises(ValueError, match="StopWhen"):
+    with pytest.raises(ValueError, match=r"observers=\[condition\]"):
         riemtr.PracticalTRM().solve(case.problem, stop=lambda iteration: True)
     with pytest.raises(ValueError, match="observers"):
         riemtr.PracticalTRM().solve(case.problem, observers=print)
