@@ -7,6 +7,7 @@ shrinks (:mod:`riemtr.problem.derivative_check`).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,20 @@ from riemtr.manifolds import (
     random_tangent,
     transport,
 )
-from riemtr.problem.derivative_check import DerivativeCheck, judge, step_lengths
+from riemtr.problem.cost_differences import OFF_DOMAIN, cost_nearby, differences, first_difference
+from riemtr.problem.derivative_check import (
+    NO_COMPARISON,
+    Comparison,
+    DerivativeCheck,
+    judge,
+    step_lengths,
+)
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import machine_precision
 from riemtr.problem.points import check_point
 from riemtr.problem.problem import as_problem
 from riemtr.problem.shared_work import ROUGH_ACCURACY
 
-_PROPORTIONAL = 0.02  # relative difference of ratios that are the same
 _ROUGH_STEPS = 1e-3  # relative error of a rough product that steps do not mind
 
 
@@ -73,28 +80,15 @@ def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> Deriv
     rate = here.inner(here.gradient, direction)
     errors = np.array(
         [
-            abs(_cost_along(here, t * direction) - here.cost - t * rate)
+            abs(cost_nearby(here, t * direction, exponential) - here.cost - t * rate)
             for t in step_lengths(here.precision)
         ]
     )
     scale = max(abs(here.cost), here.gradient_norm)
     tangency = _tangency_error(here, here.gradient)
-    t = here.precision ** (1 / 3)
-    ahead, behind = (_cost_along(here, sign * t * direction) for sign in (1.0, -1.0))
-    return judge(
-        "gradient",
-        2.0,
-        errors,
-        scale,
-        here.precision,
-        tangency=tangency,
-        measured=(ahead - behind) / (2.0 * t),
-        stated=rate,
-    )
-
-
-def _cost_along(here: Evaluation, displacement: Any) -> float:
-    return here.problem.at(exponential(here.manifold, here.point, displacement)).cost
+    measured, _ = first_difference(here, direction, move=exponential)
+    along = Comparison(measured, rate)
+    return judge("gradient", 2.0, errors, scale, here.precision, along=along, tangency=tangency)
 
 
 def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
@@ -121,19 +115,16 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     """
     here, direction, rng = _start(problem, point, rng)
     product = here.hessian(direction)
-    measured = bend = math.nan
+    along = NO_COMPARISON
     if has_exponential(here.manifold):
         expected = 3.0
         rate = here.inner(here.gradient, direction)
         bend = here.inner(direction, product)
-        errors = np.array(
-            [
-                abs(_cost_along(here, t * direction) - here.cost - t * rate - 0.5 * t * t * bend)
-                for t in step_lengths(here.precision)
-            ]
-        )
+        steps = step_lengths(here.precision)
+        costs = np.array([cost_nearby(here, t * direction, exponential) for t in steps])
+        errors = np.abs(costs - here.cost - steps * rate - 0.5 * steps**2 * bend)
         scale = max(abs(here.cost), here.gradient_norm, abs(bend))
-        measured = _bend_along(here, direction)
+        along = Comparison(_bend_along(here, direction), bend)
     else:
         expected = 2.0
         steps = step_lengths(here.precision)
@@ -143,30 +134,26 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     image = here.hessian(other)
     asymmetry = abs(here.inner(other, product) - here.inner(direction, image))
     size = max(here.norm(product) * here.norm(other), here.norm(image))
-    proportional = False
-    if math.isfinite(measured):
-        crosswise = measured * here.inner(other, image), bend * _bend_along(here, other)
-        proportional = math.isclose(*crosswise, rel_tol=_PROPORTIONAL)
+    if math.isfinite(along.measured):
+        elsewhere = Comparison(_bend_along(here, other), here.inner(other, image))
+        along = replace(along, proportional=along.is_proportional_to(elsewhere))
     return judge(
         "Hessian",
         expected,
         errors,
         scale,
         here.precision,
+        along=along,
         symmetry=asymmetry / size if size > 0.0 else 0.0,
         tangency=_tangency_error(here, product),
-        measured=measured,
-        stated=bend,
-        proportional=proportional,
         mistake=_other_forms(here, direction, product),
     )
 
 
 def _bend_along(here: Evaluation, direction: Any) -> float:
     """Second difference of the cost along a geodesic."""
-    t = here.precision ** (1 / 4)
-    ahead, behind = (_cost_along(here, sign * t * direction) for sign in (1.0, -1.0))
-    return (ahead - 2.0 * here.cost + behind) / (t * t)
+    _, (bend, _) = differences(here, direction, move=exponential)
+    return bend
 
 
 def _other_forms(here: Evaluation, direction: Any, product: Any) -> str:
@@ -189,9 +176,12 @@ def _other_forms(here: Evaluation, direction: Any, product: Any) -> str:
 
 
 def _gradient_error(here: Evaluation, direction: Any, product: Any, t: float) -> float:
-    there = here.problem.at(here.manifold.retraction(here.point, t * direction))
-    back = transport(here.manifold, there.point, here.point, there.gradient)
-    return here.norm(back - here.gradient - t * product)
+    try:
+        there = here.problem.at(here.manifold.retraction(here.point, t * direction))
+        back = transport(here.manifold, there.point, here.point, there.gradient)
+        return here.norm(back - here.gradient - t * product)
+    except OFF_DOMAIN:
+        return math.nan
 
 
 def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:

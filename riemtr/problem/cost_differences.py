@@ -21,6 +21,12 @@ from riemtr.problem.layout import like
 OFF_DOMAIN = (np.linalg.LinAlgError, ValueError, ArithmeticError)
 """What manifolds and costs raise where they are not defined."""
 
+Move = Callable[[Any, Any, Any], Any]
+"""``move(manifold, point, vector)``."""
+
+Difference = tuple[float, float]
+"""A difference quotient, and what it may be off by rounding or a kink."""
+
 _SHARES = (1.0, 0.25, 4.0)  # of the usual step: a derivative is the same at all of them
 _DISTANCES = (0.02, 0.04, 0.08)  # to look along flat directions
 _LEAST, _MOST = 2.0**2.5, 2.0**12  # growth, over twice the distance, of falls of third order and up
@@ -36,7 +42,7 @@ def contradicting_slope(here: Evaluation) -> float | None:
     if not (stated > 0.0 and math.isfinite(stated)):
         return None
     direction = (1.0 / stated) * here.gradient
-    return _contradiction(lambda share: _first_difference(here, direction, share), stated, 0.0)
+    return _otherwise(lambda share: first_difference(here, direction, share), stated, 0.0)
 
 
 def contradiction(
@@ -59,11 +65,11 @@ def contradiction(
         Absolute differences of slope and of bend that do not matter.
     """
     slope = here.inner(here.gradient, direction)
-    measure = cache(lambda share: _differences(here, direction, share))  # the same costs for both
-    measured = _contradiction(lambda share: measure(share)[0], slope, tolerances[0])
+    measure = cache(lambda share: differences(here, direction, share))  # the same costs for both
+    measured = _otherwise(lambda share: measure(share)[0], slope, tolerances[0])
     if measured is not None:
         return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{_SEE}"
-    measured = _contradiction(lambda share: measure(share)[1], stated, tolerances[1], down=True)
+    measured = _otherwise(lambda share: measure(share)[1], stated, tolerances[1], down=True)
     if measured is not None:
         return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}{_SEE}"
     return ""
@@ -87,17 +93,13 @@ def fall_of_higher_order(here: Evaluation, direction: Any, tolerances: tuple[flo
 
 def _fall(here: Evaluation, t: float, direction: Any, tolerances: tuple[float, float]) -> float:
     """By how much the cost falls over a distance, less what may be rounding, slope and bend."""
-    try:
-        with np.errstate(all="ignore"):
-            cost = _cost_nearby(here, t * direction)
-    except OFF_DOMAIN:
-        return math.nan
+    cost = cost_nearby(here, t * direction)
     known = tolerances[0] * abs(t) + 0.5 * tolerances[1] * t * t
     return here.cost - cost - known - _rounding(here, cost, cost)
 
 
-def _contradiction(
-    difference: Callable[[float], tuple[float, float]],
+def _otherwise(
+    difference: Callable[[float], Difference],
     stated: float,
     tolerance: float,
     down: bool = False,
@@ -125,21 +127,23 @@ def _falls(bends: Sequence[float]) -> bool:
     return short > 0.0 and middle >= _LONGER * short and long >= _LONGER * middle
 
 
-def _first_difference(here: Evaluation, direction: Any, share: float) -> tuple[float, float]:
-    """Return the central difference of the cost along a retraction, and its rounding error."""
+def first_difference(
+    here: Evaluation, direction: Any, share: float = 1.0, move: Move = retraction
+) -> Difference:
+    """Return the central difference of the cost, over a share of the usual step."""
     # The cube root of the precision balances truncation and rounding.
     t = share * here.precision ** (1.0 / 3.0) * here.reach(direction)
-    ahead, behind = _costs_beside(here, t, direction)
+    ahead, behind = _costs_beside(here, t, direction, move)
     return (ahead - behind) / (2.0 * t), _rounding(here, ahead, behind) / t
 
 
-def _differences(
-    here: Evaluation, direction: Any, share: float
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return first and second difference along a retraction, each with what it may be off."""
+def differences(
+    here: Evaluation, direction: Any, share: float = 1.0, move: Move = retraction
+) -> tuple[Difference, Difference]:
+    """Return first and second difference of the cost, over a share of the usual step."""
     # The fourth root of the precision balances truncation and rounding of the second.
     t = share * here.precision**0.25 * here.reach(direction)
-    ahead, behind = _costs_beside(here, t, direction)
+    ahead, behind = _costs_beside(here, t, direction, move)
     rounding = _rounding(here, ahead, behind)
     slope = (ahead - behind) / (2.0 * t)
     bend = (ahead - here.cost + (behind - here.cost)) / (t * t)
@@ -153,16 +157,17 @@ def _rounding(here: Evaluation, ahead: float, behind: float) -> float:
     return _ROUNDINGS * here.precision * max(abs(ahead), abs(behind), abs(here.cost))
 
 
-def _costs_beside(here: Evaluation, t: float, direction: Any) -> tuple[float, float]:
-    try:
-        with np.errstate(all="ignore"):
-            costs = _cost_nearby(here, t * direction), _cost_nearby(here, -t * direction)
-    except OFF_DOMAIN:
-        return math.nan, math.nan
+def _costs_beside(here: Evaluation, t: float, direction: Any, move: Move) -> tuple[float, float]:
+    costs = cost_nearby(here, t * direction, move), cost_nearby(here, -t * direction, move)
     same = costs[0] == costs[1] == here.cost
     return (math.nan, math.nan) if same else costs  # all of it may be lost to rounding
 
 
-def _cost_nearby(here: Evaluation, displacement: Any) -> float:
-    point = retraction(here.manifold, here.point, displacement)
-    return here.problem.at(like(point, here.point), here.counts).cost
+def cost_nearby(here: Evaluation, displacement: Any, move: Move = retraction) -> float:
+    """Return the cost at the end of a step; NaN where manifold or cost do not reach."""
+    try:
+        with np.errstate(all="ignore"):
+            point = move(here.manifold, here.point, displacement)
+            return here.problem.at(like(point, here.point), here.counts).cost
+    except OFF_DOMAIN:
+        return math.nan

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ _CLEAR = {"double": 30.0, "single": 4.0}
 # Where differences of the cost confirm a derivative to this accuracy, its slope may lack more.
 _CONFIRMED = 1e-3
 _BENT = 0.5
+_PROPORTIONAL = 0.02  # relative difference of ratios that are the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,74 +138,117 @@ def _fit(steps: np.ndarray, errors: np.ndarray, rounding: float) -> tuple[float,
     return slope, piece
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """The derivative along the direction that is tried, by the cost and by what is checked.
+
+    Attributes
+    ----------
+    measured : float
+        By differences of the cost.
+    stated : float
+        By what is checked.
+    proportional : bool
+        Whether their ratio is the same along other directions, too.
+    """
+
+    measured: float = math.nan
+    stated: float = math.nan
+    proportional: bool = True
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two are the same, to the accuracy of differences."""
+        return abs(self.measured - self.stated) <= _CONFIRMED * abs(self.stated)
+
+    def is_proportional_to(self, other: Comparison) -> bool:
+        """Whether the two have the same ratio along another direction."""
+        crosswise = self.measured * other.stated, self.stated * other.measured
+        return math.isclose(*crosswise, rel_tol=_PROPORTIONAL)
+
+
+NO_COMPARISON = Comparison()
+
+
+class _Order(NamedTuple):
+    """What the errors of a model tell of its order."""
+
+    slope: float = math.nan
+    piece: slice = slice(0, 0)
+    finite: bool = False  # whether there are enough errors to tell
+    exact: bool = False  # whether they are nothing but rounding
+    drowned: bool = False  # whether the derivative is, too
+
+
+def _order(errors: np.ndarray, scale: float, precision: float, stated: float) -> _Order:
+    # Long steps may leave the cost's domain.
+    beyond = np.flatnonzero(~np.isfinite(errors))
+    usable = int(beyond[0]) if len(beyond) else len(errors)
+    if usable < 2 * _WINDOW:
+        return _Order()
+    steps, errors = step_lengths(precision)[:usable], errors[:usable]
+    slope, piece = _fit(steps, errors, _CLEAR[_width(precision)] * precision * scale)
+    rounding = _ROUNDING * precision * scale
+    only_rounding = bool(np.all(errors <= rounding))
+    drowned = only_rounding and 0.0 < abs(stated) <= 10.0 * rounding
+    return _Order(slope, piece, True, only_rounding and not drowned, drowned)
+
+
+def _width(precision: float) -> str:
+    return "double" if precision < 1e-12 else "single"
+
+
 def judge(
     name: str,
     expected: float,
     errors: np.ndarray,
     scale: float,
     precision: float,
+    *,
+    along: Comparison = NO_COMPARISON,
     symmetry: float | None = None,
     tangency: float | None = None,
-    measured: float = math.nan,
-    stated: float = math.nan,
-    proportional: bool = True,
     mistake: str = "",
 ) -> DerivativeCheck:
-    """Judge errors of a model, one for each of the steps.
-
-    ``measured`` and ``stated`` are the derivative along the direction that was tried, by
-    differences of the cost and by what is checked; ``proportional`` whether they are that in other
-    directions, too. ``mistake`` is what else was found wrong.
-    """
-    steps = step_lengths(precision)
-    width = "double" if precision < 1e-12 else "single"
-    # Long steps may leave the cost's domain.
-    beyond = np.flatnonzero(~np.isfinite(errors))
-    usable = int(beyond[0]) if len(beyond) else len(errors)
-    finite = usable >= 2 * _WINDOW
-    slope, piece = math.nan, slice(0, 0)
-    if finite:
-        slope, piece = _fit(steps[:usable], errors[:usable], _CLEAR[width] * precision * scale)
-    # A model that is exact leaves only rounding, whose slope means nothing.
-    rounding = _ROUNDING * precision * scale
-    exact = finite and bool(np.all(errors[:usable] <= rounding))
-    drowned = exact and 0.0 < abs(stated) <= 10.0 * rounding
-    exact = exact and not drowned
-    steep = slope >= expected - _SLOPE_TOLERANCE[width]
+    """Judge errors of a model, one for each of the steps; ``mistake`` is what else was wrong."""
+    order = _order(errors, scale, precision, along.stated)
     # Higher orders may bend the line all the way down to the rounding.
-    confirmed = abs(measured - stated) <= _CONFIRMED * abs(stated)
-    steep = steep or (confirmed and slope >= expected - _BENT)
-    steep = steep and not drowned
-    hints = []
-    if not finite:
-        hints.append("the cost or a derivative is not finite nearby")
-    elif drowned:
-        hints.append("rounding hides all changes of so large a cost: subtract a constant from it")
-    elif not (exact or steep) and expected == 3.0 and slope < 1.5:
-        hints.append("an error of first order is the gradient's: see check_gradient")
-    elif not (exact or steep) and proportional and np.isfinite(measured) and stated != 0.0:
-        hints.append(f"the cost's own is {measured / stated:.3g} times what this says")
-    if (tangency or 0.0) > precision**0.5:
+    lacking = _BENT if along.agrees else _SLOPE_TOLERANCE[_width(precision)]
+    steep = order.slope >= expected - lacking and not order.drowned
+    right = order.exact or steep
+    hints = [] if right else [_why_not(order, expected, along)]
+    if not (tangency or 0.0) <= precision**0.5:
         hints.append("it is not tangent: if it is Euclidean, pass it as euclidean_...")
-    if (symmetry or 0.0) > precision**0.5:
+    if not (symmetry or 0.0) <= precision**0.5:
         hints.append(
             "it is not symmetric; on a quotient manifold, as Grassmann's, ask if the cost is the "
             "same for all arrays that stand for one point"
         )
-    if mistake:
-        hints.append(mistake)
-    sound = not mistake and max(symmetry or 0.0, tangency or 0.0) <= precision**0.5
-    ok = finite and (exact or steep) and sound
+    hints.append(mistake)
+    hint = "; ".join(filter(None, hints))
     return DerivativeCheck(
-        name,
-        ok,
-        slope,
-        expected,
-        steps,
-        errors,
-        piece,
-        symmetry,
-        tangency,
-        exact,
-        "" if ok else "; ".join(hints),
+        name=name,
+        ok=right and not hint,
+        slope=order.slope,
+        expected_slope=expected,
+        steps=step_lengths(precision),
+        errors=errors,
+        linear_piece=order.piece,
+        symmetry_error=symmetry,
+        tangency_error=tangency,
+        exact=order.exact,
+        hint=hint,
     )
+
+
+def _why_not(order: _Order, expected: float, along: Comparison) -> str:
+    """Say why the errors may have a wrong order."""
+    if not order.finite:
+        return "the cost or a derivative is not finite nearby"
+    if order.drowned:
+        return "rounding hides all changes of so large a cost: subtract a constant from it"
+    if expected == 3.0 and order.slope < 1.5:
+        return "an error of first order is the gradient's: see check_gradient"
+    if along.proportional and np.isfinite(along.measured) and along.stated != 0.0:
+        return f"the cost's own is {along.measured / along.stated:.3g} times what this says"
+    return ""

@@ -23,7 +23,7 @@ UNRESOLVED = "unresolved"
 NOT_CRITICAL = "not-critical"
 
 _SEED = 1  # of a direction to probe
-_LEFT = 0.1  # of a slope after a Newton step that goes to a minimum of second order
+_LEFT = 0.1  # share of a slope that a Newton step to a nondegenerate minimum may leave
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ class Certificate:
     verdict : str
         "minimizer": second-order point to tolerance (the smallest eigenvalue's lower bound is at
         least ``-curvature_tolerance``); "saddle" or "maximizer": decidedly negative curvature;
-        "unresolved": the error bound straddles the threshold, or the cost itself bends otherwise
-        than its Hessian says; "not-critical": the gradient norm is above ``tolerance``.
+        "unresolved": the error bound straddles the threshold, or the cost itself changes otherwise
+        than its derivatives say, or falls along a flat direction; "not-critical": the gradient norm
+        is above ``tolerance``.
     gradient_norm : float
     min_eigenvalue : float
         Smallest eigenvalue of the Riemannian Hessian (nan where the point is not critical,
@@ -132,7 +133,7 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
             tolerances.curvature,
         )
     curvature = here.curvature(tolerances.curvature)
-    against = _contradiction(here, curvature, tolerances)
+    against = _against(here, curvature, tolerances)
     least = curvature.lower_bound
     if not against and abs(least) <= tolerances.curvature and curvature.direction is not None:
         against = fall_of_higher_order(
@@ -187,7 +188,7 @@ def _is_strict(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -
     return abs(left) <= _LEFT * abs(slope)
 
 
-def _contradiction(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:
+def _against(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:
     """Ask the cost along the direction of the certificate, and along one that nobody chose."""
     if curvature.direction is None:
         return ""

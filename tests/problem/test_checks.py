@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import autograd.numpy as anp
@@ -417,3 +418,19 @@ def test_a_problem_stands_for_its_manifold():
     assert check.ok
     assert check.symmetry_error is None
     assert "symmetry" not in repr(check)
+
+
+def test_costs_that_raise_off_their_domain_are_checked_inside():
+    def cost(x):
+        return math.log(x[0]) + float(x @ x)  # raises ValueError at x[0] <= 0
+
+    problem = riemtr.Problem(
+        pm.Euclidean(2),
+        cost,
+        euclidean_gradient=lambda x: np.array([1.0 / x[0], 0.0]) + 2.0 * x,
+        euclidean_hessian=lambda x, v: np.array([-v[0] / x[0] ** 2, 0.0]) + 2.0 * v,
+    )
+    point = np.array([0.5, 1.0])  # half the steps of length 1 leave the domain
+    for seed in range(8):
+        assert riemtr.check_gradient(problem, point, rng=seed).ok
+        assert riemtr.check_hessian(problem, point, rng=seed).ok

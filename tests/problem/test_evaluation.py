@@ -445,3 +445,95 @@ def test_rough_products_are_for_euclidean_hessians_alone():
     vector = np.diag([1.0, -1.0]).astype(complex)
     np.testing.assert_array_equal(here.step_product(vector), here.hessian(vector))
     assert np.all(np.isfinite(here.step_product(vector)))
+
+
+class ReusesItsArrays:
+    """A quadratic cost in one array of results for all points, as a frugal user may write it."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.result = np.empty(len(matrix))
+
+    def at(self, point):
+        def product(vector):
+            return np.dot(self.matrix, vector, out=self.result)
+
+        return SimpleNamespace(
+            value=0.5 * point @ self.matrix @ point - point.sum(),
+            gradient=np.subtract(product(point), 1.0, out=self.result),
+            hessian=product,
+        )
+
+
+def test_a_cost_may_use_its_arrays_again():
+    matrix = np.diag(np.linspace(1.0, 100.0, 30))
+    shared = Problem(pm.Euclidean(30), ReusesItsArrays(matrix))
+    fresh = Problem(
+        pm.Euclidean(30),
+        lambda x: 0.5 * x @ matrix @ x - x.sum(),
+        euclidean_gradient=lambda x: matrix @ x - 1.0,
+        euclidean_hessian=lambda x, v: matrix @ v,
+    )
+    found, expected = (riemtr.PracticalTRM().solve(p, np.zeros(30)) for p in (shared, fresh))
+    np.testing.assert_allclose(found.point, 1.0 / np.diag(matrix), rtol=1e-6)
+    assert found.counts == expected.counts
+
+
+def test_riemannian_products_in_one_array_are_kept_apart():
+    result = np.empty(N)
+    oracle = Oracle()
+
+    def product(x, v):
+        result[:] = oracle.hessian(x, v) - 2 * (x @ oracle.matrix @ x) * v
+        result[:] -= (x @ result) * x
+        return result
+
+    problem = Problem(
+        Sphere(N),
+        oracle.cost,
+        riemannian_gradient=lambda x: 2 * (MATRIX @ x - (x @ MATRIX @ x) * x),
+        riemannian_hessian=product,
+    )
+    here = problem.at(np.eye(N)[0])
+    first = here.hessian(np.eye(N)[1])
+    before = first.copy()
+    here.hessian(np.eye(N)[2])
+    np.testing.assert_array_equal(first, before)
+
+
+def test_where_nothing_verifies_autograd_differences_are_certified_as_what_they_are():
+    calls = [0]
+
+    def off_the_probe(x):
+        if abs(x[0] - 5.0) > 1.0:
+            raise ValueError("off the domain")
+
+    def cost(x):
+        off_the_probe(x)
+        return float((x[0] - 5.0) ** 2 + 1e8 * (x[0] - 5.0) ** 4)
+
+    def gradient(x):
+        off_the_probe(x)
+        calls[0] += 1
+        return 2 * (x - 5.0) + 4e8 * (x - 5.0) ** 3
+
+    problem = Problem(pm.Euclidean(1), cost, euclidean_gradient=gradient)
+    point = np.array([5.0])
+    here = problem.at(point)
+    assert here.hessian_kind == "differences"
+    calls[0] = 0
+    for _ in range(5):
+        here.hessian(np.ones(1))
+    assert calls[0] == here.counts.gradients == 10
+    certificate = riemtr.certify(problem, point)
+    assert certificate.min_eigenvalue - certificate.error_bound <= 2.0  # the truth
+
+
+def test_a_copy_without_work_does_it_anew():
+    problem = riemtr.dictionary_problem(np.random.default_rng(0).standard_normal((4, 50)))
+    here = problem.at(np.eye(4)[0])
+    _ = here.cost, here.gradient_norm
+    light = here.without_work()
+    assert "_local" not in vars(light)
+    assert (light.cost, light.gradient_norm) == (here.cost, here.gradient_norm)
+    np.testing.assert_array_equal(light.hessian(np.eye(4)[1]), here.hessian(np.eye(4)[1]))

@@ -823,3 +823,21 @@ def test_the_size_of_a_preconditioner_does_not_matter(size):
     )
     solver = riemtr.TrustRegion(subproblem=riemtr.TruncatedCG(remembered=0))
     assert solver.solve(problem, rng=0).certified
+
+
+def test_the_last_row_of_the_history_has_all_that_was_counted():
+    matrix = np.diag(np.arange(1.0, 7.0))
+    wrong = riemtr.Problem(
+        riemtr.Sphere(6), lambda x: x @ matrix @ x, euclidean_gradient=lambda x: 5.0 * matrix @ x
+    )
+    right = riemtr.Problem(riemtr.Sphere(6), lambda x: x @ matrix @ x)
+    flat = riemtr.Problem(Euclidean(2), lambda x: 0.0 * x[0])
+    statuses = set()
+    for problem in (wrong, right, flat):
+        for solver in (riemtr.ExactTRM(0.1, max_iterations=300), riemtr.PracticalTRM()):
+            for stop in (None, MaxIterations(2), riemtr.solvers.SecondOrder(1e-1, 1e-1)):
+                result = solver.solve(problem, rng=1, stop=stop)
+                statuses.add(result.status)
+                last = {name: result.history[name][-1] for name in result.counts.as_dict()}
+                assert last == result.counts.as_dict()
+    assert len(statuses) >= 4
