@@ -14,6 +14,7 @@ from riemtr.manifolds.membership import has_left
 from riemtr.manifolds.protocol import (
     Manifold,
     converts_hessians,
+    dimension,
     embed,
     exponential,
     has_exponential,
@@ -39,6 +40,7 @@ __all__ = [
     "TangentBasis",
     "as_real",
     "converts_hessians",
+    "dimension",
     "embed",
     "exponential",
     "from_real",

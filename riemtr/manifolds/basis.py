@@ -14,7 +14,7 @@ import numpy as np
 from pymanopt.manifolds.manifold import RiemannianSubmanifold
 from scipy.linalg import qr
 
-from riemtr.manifolds.protocol import inner
+from riemtr.manifolds.protocol import dimension, inner
 from riemtr.manifolds.random_tangents import random_tangent
 
 # A vector whose remainder is this small lies in the span of the others.
@@ -180,7 +180,7 @@ def tangent_basis(manifold: Any, point: Any) -> TangentBasis:
     if hasattr(manifold, "tangent_basis"):
         return manifold.tangent_basis(point)
     rng = np.random.default_rng(_SEED)
-    spanning = [random_tangent(manifold, point, rng) for _ in range(manifold.dim)]
+    spanning = [random_tangent(manifold, point, rng) for _ in range(dimension(manifold))]
     if has_euclidean_metric(manifold, point):
         return ArrayBasis(spanning)
     return GramSchmidtBasis(manifold, point, spanning)
@@ -194,7 +194,7 @@ def has_euclidean_metric(manifold: Any, point: Any) -> bool:
     if isinstance(manifold, RiemannianSubmanifold) and hasattr(manifold, "tangent_basis"):
         return True  # riemtr's sphere
     rng = np.random.default_rng(_SEED + 1)
-    vectors = [random_tangent(manifold, point, rng) for _ in range(min(manifold.dim, 4))]
+    vectors = [random_tangent(manifold, point, rng) for _ in range(min(dimension(manifold), 4))]
     if not vectors or not all(isinstance(vector, np.ndarray) for vector in vectors):
         return False
     return all(

@@ -42,6 +42,7 @@ POSITIVE_DEFINITE = (
     SymmetricPositiveDefinite,
 )
 # pymanopt's have to_tangent_space from a manifold without their constraint.
+_LACKING_RANK = 4096.0  # roundings of the eigenvalues of Y'Y below which one counts as none
 _INHERITS_TANGENCY = (SkewSymmetric, SpecialHermitianPositiveDefinite, Symmetric)
 _NEEDS_POLE_LADDER = (
     *POSITIVE_DEFINITE,
@@ -114,15 +115,37 @@ def to_tangent(manifold: Any, point: Any, vector: Any) -> Any:
         parts = zip(factors, point, vector, strict=True)
         return as_tangent_of(manifold, point, [to_tangent(*part) for part in parts])
     if is_a(manifold, Elliptope):
-        # pymanopt's projection doubles the gauge part of a vector instead of removing it.
         rows = vector - point * (point * vector).sum(axis=1, keepdims=True)
-        return 2.0 * rows - manifold.projection(point, rows)
+        return _horizontal(point, rows)
     if is_a(manifold, _INHERITS_TANGENCY):
         return manifold.projection(point, vector)
     try:
         return manifold.to_tangent_space(point, vector)
     except (AttributeError, NotImplementedError):
         return manifold.projection(point, vector)
+
+
+def _horizontal(point: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Remove what only turns the columns of Y, Y W with W skew: Y'Y W + W Y'Y = Y'V - V'Y.
+
+    pymanopt doubles it instead, and solves an equation that is singular where Y lacks rank, as
+    solutions of semidefinite programs mostly do: there are then fewer turns, and more directions.
+    """
+    values, turn = np.linalg.eigh(point.T @ point)
+    sums = values[:, None] + values
+    skew = turn.T @ (point.T @ vector - vector.T @ point) @ turn
+    sums[sums <= _LACKING_RANK * np.finfo(sums.dtype).eps * values[-1]] = np.inf
+    return vector - point @ (turn @ (skew / sums) @ turn.T)
+
+
+def dimension(manifold: Any) -> int:
+    """Return the dimension of tangent spaces; the largest, where it depends on the point."""
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        return sum(map(dimension, factors))
+    if is_a(manifold, Elliptope):
+        return manifold._n * (manifold._k - 1)
+    return manifold.dim
 
 
 def adjoint(matrix: np.ndarray) -> np.ndarray:
@@ -188,13 +211,16 @@ def riemannian_hessian(
     if factors is not None:
         parts = zip(factors, point, euclidean_gradient, euclidean_hessian, vector, strict=True)
         return type(vector)([riemannian_hessian(*part) for part in parts])
-    product = manifold.euclidean_to_riemannian_hessian(
+    if is_a(manifold, Elliptope):
+        # That of unit rows, made horizontal. pymanopt's own solves an equation that is singular
+        # where the point lacks rank, as solutions mostly do.
+        along = (point * euclidean_gradient).sum(axis=1, keepdims=True)
+        product = euclidean_hessian - along * vector
+        rows = product - point * (point * product).sum(axis=1, keepdims=True)
+        return to_tangent(manifold, point, rows)
+    return manifold.euclidean_to_riemannian_hessian(
         point, euclidean_gradient, euclidean_hessian, vector
     )
-    if is_a(manifold, Elliptope):
-        # It ends with pymanopt's projection, see to_tangent.
-        return to_tangent(manifold, point, product)
-    return product
 
 
 def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:

@@ -16,6 +16,7 @@ from riemtr.manifolds.protocol import (
     POSITIVE_DEFINITE,
     adjoint,
     as_tangent_of,
+    dimension,
     inner,
     to_tangent,
 )
@@ -24,7 +25,7 @@ from riemtr.manifolds.random_points import global_numpy_randomness, takes_genera
 
 def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
     """Draw a tangent vector at a point of any manifold, of unit length where there are any."""
-    if manifold.dim == 0:
+    if dimension(manifold) == 0:
         return manifold.zero_vector(point)
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
@@ -37,13 +38,13 @@ def random_tangent(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
     if isinstance(manifold, PoincareBall):
         vector = rng.standard_normal(point.shape) / manifold.conformal_factor(point)
         return _unit(manifold, point, vector)
+    if isinstance(manifold, Elliptope):
+        vector = rng.standard_normal(point.shape).astype(point.dtype)
+        return _unit(manifold, point, to_tangent(manifold, point, vector))
     if takes_generator(manifold.random_tangent_vector):
         return manifold.random_tangent_vector(point, rng=rng)
     with global_numpy_randomness(rng):
-        vector = manifold.random_tangent_vector(point)
-    if isinstance(manifold, Elliptope):  # see to_tangent
-        return _unit(manifold, point, to_tangent(manifold, point, vector))
-    return vector
+        return manifold.random_tangent_vector(point)
 
 
 def _of_product(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
@@ -51,7 +52,8 @@ def _of_product(manifold: Any, point: Any, rng: np.random.Generator) -> Any:
     parts = []
     for factor, part in zip(manifold.manifolds, point, strict=True):
         vector = random_tangent(factor, part, rng)
-        length = np.sqrt(rng.chisquare(factor.dim)) if factor.dim else 0.0
+        dim = dimension(factor)
+        length = np.sqrt(rng.chisquare(dim)) if dim else 0.0
         parts.append(length * _unit(factor, part, vector))
     return _unit(manifold, point, as_tangent_of(manifold, point, parts))
 

@@ -25,7 +25,7 @@ Move = Callable[[Any, Any, Any], Any]
 """``move(manifold, point, vector)``."""
 
 Difference = tuple[float, float]
-"""A difference quotient, and what it may be off by rounding or a kink."""
+"""A difference quotient, and what it may be off."""
 
 _SHARES = (1.0, 0.25, 4.0)  # of the usual step: a derivative is the same at all of them
 _DISTANCES = (0.02, 0.04, 0.08)  # to look along flat directions
@@ -51,7 +51,8 @@ def contradiction(
     """Say how the cost changes along a direction, if not as its gradient and Hessian say.
 
     Nothing if it does. A kink may bend a cost up by any amount, which contradicts no Hessian; down,
-    at all lengths, it shows that there is no minimum.
+    at all lengths, it shows that there is no minimum. Nor does a Hessian that is another to either
+    side, as where a squared hinge begins.
 
     Parameters
     ----------
@@ -67,12 +68,34 @@ def contradiction(
     slope = here.inner(here.gradient, direction)
     measure = cache(lambda share: differences(here, direction, share))  # the same costs for both
     measured = _otherwise(lambda share: measure(share)[0], slope, tolerances[0])
-    if measured is not None:
+    if measured is not None and abs(measured - slope) > _jump(here, direction, measure):
         return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{_SEE}"
     measured = _otherwise(lambda share: measure(share)[1], stated, tolerances[1], down=True)
-    if measured is not None:
+    if measured is not None and not (measured > 0.0 and _bends_unevenly(here, direction)):
         return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}{_SEE}"
     return ""
+
+
+def _jump(
+    here: Evaluation, direction: Any, measure: Callable[[float], tuple[Difference, Difference]]
+) -> float:
+    """Return by how much slopes to both sides differ: next to a kink a gradient may lie between.
+
+    Over a kink the bend grows as steps get shorter; that of a smooth cost stays the same.
+    """
+    bends = [measure(share)[1][0] for share in _SHARES]
+    return (max(bends) - min(bends)) * _bend_step(here, direction, min(_SHARES))
+
+
+def _bends_unevenly(here: Evaluation, direction: Any) -> bool:
+    """Whether the cost bends by one amount ahead and by another behind."""
+    t = _bend_step(here, direction, 1.0)
+    bends, errors = [], []
+    for step in (t, -t):
+        near, far = (cost_nearby(here, times * step * direction) for times in (1.0, 2.0))
+        bends.append((far - near - (near - here.cost)) / (t * t))
+        errors.append(_rounding(here, near, far) / (t * t))
+    return abs(bends[0] - bends[1]) > sum(errors) + _DIFFERENCE * max(map(abs, bends))
 
 
 def fall_of_higher_order(here: Evaluation, direction: Any, tolerances: tuple[float, float]) -> str:
@@ -141,16 +164,18 @@ def differences(
     here: Evaluation, direction: Any, share: float = 1.0, move: Move = retraction
 ) -> tuple[Difference, Difference]:
     """Return first and second difference of the cost, over a share of the usual step."""
-    # The fourth root of the precision balances truncation and rounding of the second.
-    t = share * here.precision**0.25 * here.reach(direction)
+    t = _bend_step(here, direction, share)
     ahead, behind = _costs_beside(here, t, direction, move)
     rounding = _rounding(here, ahead, behind)
     slope = (ahead - behind) / (2.0 * t)
     bend = (ahead - here.cost + (behind - here.cost)) / (t * t)
-    # Next to a kink the slopes to both sides differ, and a gradient may lie between them. A
-    # retraction accelerates by about 1, on which the gradient acts.
-    off = rounding / t + abs(bend) * t, rounding / (t * t) + 2.0 * here.gradient_norm
-    return (slope, off[0]), (bend, off[1])
+    # A retraction accelerates by about 1, on which the gradient acts.
+    return (slope, rounding / t), (bend, rounding / (t * t) + 2.0 * here.gradient_norm)
+
+
+def _bend_step(here: Evaluation, direction: Any, share: float) -> float:
+    # The fourth root of the precision balances truncation and rounding of second differences.
+    return share * here.precision**0.25 * here.reach(direction)
 
 
 def _rounding(here: Evaluation, ahead: float, behind: float) -> float:

@@ -6,12 +6,13 @@ On top of cost, gradient and Hessian products: the Hessian's matrix, and the sig
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from riemtr.errors import NonFiniteHessianError
-from riemtr.manifolds import TangentBasis, embed, riemannian_hessian, tangent_basis
+from riemtr.manifolds import TangentBasis, dimension, embed, riemannian_hessian, tangent_basis
 from riemtr.problem.curvature import (
     UNKNOWN_CURVATURE,
     Curvature,
@@ -43,6 +44,9 @@ class Evaluation(LocalDerivatives):
     >>> here.cost, here.gradient_norm, here.hessian_matrix()
     (2.0, 0.0, array([[-2.]]))
     """
+
+    is_out_of_time: Callable[[], bool] = staticmethod(lambda: False)
+    """Whether whoever asks wants no more than what is known by now of the curvature."""
 
     @lazy
     def basis(self) -> TangentBasis:
@@ -126,8 +130,9 @@ class Evaluation(LocalDerivatives):
         return light
 
     def follow(self, earlier: Evaluation) -> None:
-        """Take over what an earlier point of the same run knows that may save a matrix here."""
+        """Take over from an earlier point of the same run what may save a matrix here, and time."""
         self._record = earlier.hessian_record
+        self.is_out_of_time = earlier.is_out_of_time
 
     _record: Any = None
 
@@ -164,7 +169,8 @@ class Evaluation(LocalDerivatives):
             return known
         try:
             found = self._find_curvature(tolerance)
-        except (np.linalg.LinAlgError, NonFiniteHessianError):  # of the cost, beside its domain
+        # Of the cost, beside its domain, or with very many variables.
+        except (np.linalg.LinAlgError, NonFiniteHessianError, MemoryError):
             found = UNKNOWN_CURVATURE
         self._curvature = found.not_below(self._proved_bound)
         return self._curvature
@@ -173,7 +179,7 @@ class Evaluation(LocalDerivatives):
         if self.offers_matrix or self.has_matrix:
             return dense_curvature(self)
         found = lanczos_curvature(self, tolerance)
-        small = self.manifold.dim <= _FEW_PRODUCTS and math.isfinite(found.min_eigenvalue)
+        small = dimension(self.manifold) <= _FEW_PRODUCTS and math.isfinite(found.min_eigenvalue)
         return dense_curvature(self) if small and not found.decides(tolerance) else found
 
     _curvature: Curvature | None = None

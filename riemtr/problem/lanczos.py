@@ -30,7 +30,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dstev
 
-from riemtr.manifolds import as_real, from_real, random_tangent
+from riemtr.manifolds import as_real, dimension, from_real, random_tangent
 from riemtr.problem.curvature import (
     NO_CURVATURE,
     UNKNOWN_CURVATURE,
@@ -50,6 +50,7 @@ _BISECTIONS = 7
 # Residual of a direction of negative curvature, relative to it, that is good enough to follow.
 _WITNESS = 0.02
 _MAX_STEPS = 2000
+_MAX_ENTRIES = 2**27  # of all vectors together, 1 GiB
 _FEW_STEPS = 64
 # Of the random start: no seed that a user would draw their own starts from.
 _SEED = 0x1A2C205
@@ -57,14 +58,14 @@ _SEED = 0x1A2C205
 
 def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
     """Curvature from Hessian products, as few as decide it against ``-tolerance``."""
-    dim = here.manifold.dim
+    dim = dimension(here.manifold)
     if dim == 0:
         return NO_CURVATURE
     basis = (_ArrayKrylov if here.problem.has_euclidean_vectors else _Krylov)(here)
     diagonal: list[float] = []
     offdiagonal: list[float] = []
     threshold = _Exclusion(-tolerance, dim)
-    steps = min(dim, _MAX_STEPS)
+    steps = min(dim, _MAX_STEPS, max(_FEW_STEPS, _MAX_ENTRIES // dim))
     vector = random_tangent(here.manifold, here.point, np.random.default_rng(_SEED))
     vector = here.in_precision(vector / here.norm(vector))
     looked = False
@@ -77,7 +78,7 @@ def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
             return UNKNOWN_CURVATURE
         spread = max(diagonal) - min(diagonal) + 2.0 * max(offdiagonal, default=0.0)
         negligible = accuracy_of(here) * max(spread, abs(diagonal[-1]))
-        last = step == steps or residual <= negligible
+        last = step == steps or residual <= negligible or here.is_out_of_time()
         # What is negligible is rounding, but for all one knows also a little of the spectrum.
         offdiagonal.append(0.0 if step == dim else residual)
         threshold.extend(diagonal[-1], offdiagonal[-1])
@@ -148,7 +149,7 @@ def _ritz(
     rounding = rounding_of(here, max(abs(smallest), abs(largest)), len(values))
 
     def excluded(x: float) -> bool:
-        return _is_excluded(x, diagonal, offdiagonal, here.manifold.dim)
+        return _is_excluded(x, diagonal, offdiagonal, dimension(here.manifold))
 
     bound = rounding + _error(smallest, smallest + tolerance - rounding, excluded)
     found = Curvature(smallest, largest, bound, vectors[:, 0], rounding)
@@ -224,18 +225,24 @@ class _ArrayKrylov(_Krylov):
     def __init__(self, here: Evaluation):
         super().__init__(here)
         self._rows = np.zeros((0, 0))
+        self._count = 0
 
     def append(self, vector: Any) -> None:
-        count, flat = len(self._vectors), as_real(vector)
-        if count >= len(self._rows):  # room for twice as many
+        count, flat = self._count, as_real(vector)
+        if count >= len(self._rows):  # room for half as many again
             # Zeros, since BLAS may look at rows not filled yet, and complain about what is there.
-            rows = np.zeros((max(2 * count, 16), flat.size), dtype=flat.dtype)
+            rows = np.zeros((max(3 * count // 2, 16), flat.size), dtype=flat.dtype)
             if count:
                 rows[:count] = self._rows[:count]
             self._rows = rows
         self._rows[count] = flat
-        super().append(vector)
+        self._count += 1
+        self._like = vector
 
     def _reduce(self, vector: Any) -> Any:
-        known, flat = self._rows[: len(self._vectors)], as_real(vector)
+        known, flat = self._rows[: self._count], as_real(vector)
         return from_real(flat - (known @ flat) @ known, vector)
+
+    def combine(self, coefficients: np.ndarray) -> Any:
+        total = from_real(coefficients @ self._rows[: self._count], self._like)
+        return total / self._here.norm(total)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import is_real
-from riemtr.manifolds import random_tangent, retraction, transport
+from riemtr.manifolds import dimension, random_tangent, retraction, transport
 from riemtr.problem import Evaluation, as_problem
 from riemtr.problem.cost_differences import OFF_DOMAIN, contradiction, fall_of_higher_order
 from riemtr.problem.curvature import Curvature
@@ -134,11 +134,6 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
         )
     curvature = here.curvature(tolerances.curvature)
     against = _against(here, curvature, tolerances)
-    least = curvature.lower_bound
-    if not against and abs(least) <= tolerances.curvature and curvature.direction is not None:
-        against = fall_of_higher_order(
-            here, curvature.direction, (tolerances.gradient, tolerances.curvature)
-        )
     if against:
         verdict = UNRESOLVED
     elif curvature.lower_bound >= -tolerances.curvature:
@@ -189,12 +184,28 @@ def _is_strict(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -
 
 
 def _against(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:
-    """Ask the cost along the direction of the certificate, and along one that nobody chose."""
+    """Say what speaks against a minimum, or against the derivatives."""
     if curvature.direction is None:
         return ""
+    against = _contradiction(here, curvature, tolerances)
+    if against or not abs(curvature.lower_bound) <= tolerances.curvature:
+        return against
+    largest = max(abs(curvature.min_eigenvalue), abs(curvature.max_eigenvalue))
+    if curvature.min_eigenvalue + curvature.doubt < 0.0 and largest <= tolerances.curvature:
+        return (
+            f"curvature is negative, {curvature.min_eigenvalue:.1e}, and nowhere more than the "
+            f"curvature_tolerance of {tolerances.curvature:.0e}: lower that to the cost's scale"
+        )
+    return fall_of_higher_order(
+        here, curvature.direction, (tolerances.gradient, tolerances.curvature)
+    )
+
+
+def _contradiction(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:
+    """Ask the cost along the direction of the certificate, and along one that nobody chose."""
     ignored = tolerances.gradient, tolerances.curvature + curvature.doubt
     against = contradiction(here, curvature.direction, curvature.min_eigenvalue, ignored)
-    if against or here.manifold.dim == 1:
+    if against or dimension(here.manifold) == 1:
         return against
     other = random_tangent(here.manifold, here.point, np.random.default_rng(_SEED))
     other = here.in_precision((1.0 / here.norm(other)) * other)

@@ -16,6 +16,7 @@ import numpy as np
 from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds import has_left, is_bounded, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
+from riemtr.problem.cost_differences import OFF_DOMAIN, contradicting_slope
 from riemtr.problem.layout import like
 from riemtr.solvers.acceptance import Verdict
 from riemtr.solvers.arguments import check_beginning
@@ -65,11 +66,14 @@ class Descent:
         self.step: Step | None = None
         self.best: Any = None
         self._last: Any = None  # iteration
+        self._seconds = math.inf  # to take
+        self._refusal = ""  # what was raised at the last step tried
         self.consistency = Consistency()
 
     def descend(self, problem: Problem, point: Any, criterion: StoppingCriterion) -> Reason:
         """Run the loop on one problem until the criterion or a lack of progress ends it."""
         solver = self.solver
+        self._seconds = criterion.max_seconds
         here = self._start(problem, point)
         radius = solver.radius.initial(problem) if self.radius is None else self.radius
         limit = solver.radius.limit(problem)
@@ -132,17 +136,23 @@ class Descent:
             verdict = self.solver.acceptance.judge(here, there, step, noise)
             if verdict.accepted and not math.isfinite(there.gradient_norm):
                 verdict = _NOWHERE
-        except np.linalg.LinAlgError:  # of the manifold or the cost, too far out
+        except OFF_DOMAIN as error:
+            self._refusal = f"{type(error).__name__}: {error}"
             return None, _NOWHERE
+        self._refusal = ""
         return there, verdict
 
     def _start(self, problem: Problem, point: Any) -> Evaluation:
         here = problem.at(point, self.counts)
         if self.best is not None:  # of an earlier stage
             here.follow(self.best)
+        here.is_out_of_time = self._is_out_of_time
         self.best = here
         check_beginning(here)
         return here
+
+    def _is_out_of_time(self) -> bool:
+        return self.watch.seconds >= self._seconds
 
     def _iteration(
         self,
@@ -178,15 +188,7 @@ class Descent:
 
     def _no_progress(self, progress: _Progress, radius: float) -> Reason:
         if progress.idle < _PATIENCE:
-            size = self.best.gradient_norm
-            steep = size > _STEEP * self.tolerances.gradient
-            why = (
-                f"; no step against a gradient of norm {size:.1e} lowers the cost: is its sign "
-                "right, and the cost smooth?"
-            )
-            return Reason(
-                Status.STALLED, f"the radius shrank to {radius:.1e}{why if steep else ''}"
-            )
+            return self._stuck(radius)
         limited = self.step is not None and self.step.on_boundary
         cycling = limited and not self.solver.radius.adapts
         return Reason(
@@ -194,11 +196,25 @@ class Descent:
             f"no progress in {_PATIENCE} iterations",
         )
 
+    def _stuck(self, radius: float) -> Reason:
+        """Return why not even the shortest step was taken."""
+        if self._refusal:
+            return Reason(Status.STALLED, f"wherever it looked it met {self._refusal}")
+        size = self.best.gradient_norm
+        if not size > _STEEP * self.tolerances.gradient:
+            return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
+        why = f"no step against a gradient of norm {size:.1e} lowers the cost"
+        if contradicting_slope(self.best) is not None:
+            return Reason(Status.INCONSISTENT, f"{why}: is its sign right?")
+        return Reason(Status.STALLED, f"{why}: is it smooth?")
+
     def result(self, problem: Problem, reason: Reason) -> Result:
         """Assemble the result."""
         seconds, counts = self.watch.seconds, self.counts.snapshot()
         # With what the decision to stop has cost.
         self.rows[-1] = history_row(self._last._replace(counts=counts))
+        if reason.status is not Status.MAX_SECONDS:
+            self._seconds = math.inf  # for certificates, which are off the clock
         best = self.best
         if best.problem is not problem:  # interrupted while warming up
             best = problem.at(best.point)

@@ -22,15 +22,14 @@ class Status(Enum):
     MAX_SECONDS = "out of time: raise max_seconds, or loosen tolerance"
     CYCLING = (
         "the fixed radius is too large for this cost, whose values no longer fall: use a smaller "
-        "radius, or the adaptive policy (PracticalTRM)"
+        "radius, or an adaptive one, which costs with flat directions need (PracticalTRM)"
     )
     STALLED = (
         "no further progress within rounding: loosen tolerance, or rescale the cost or check its "
         "derivatives with check_gradient and check_hessian"
     )
     INCONSISTENT = (
-        "the gradient vanished, but on the way the cost did not change as the gradient says: find "
-        "the mistake with check_gradient"
+        "the cost does not change as its gradient says: find the mistake with check_gradient"
     )
     UNBOUNDED = (
         "the cost falls without end as points go to infinity: it has no minimum there to find, "

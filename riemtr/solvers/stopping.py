@@ -30,6 +30,11 @@ class StoppingCriterion:
         """
         return None
 
+    @property
+    def max_seconds(self) -> float:
+        """Seconds after which it stops in any case."""
+        return math.inf
+
     def __or__(self, other: StoppingCriterion) -> StoppingCriterion:
         return AnyOf(self, other)
 
@@ -54,6 +59,11 @@ class AnyOf(StoppingCriterion):
         first, second = self.first.budget, self.second.budget
         return AnyOf(first, second) if first and second else first or second
 
+    @property
+    def max_seconds(self) -> float:
+        """That of the first to stop."""
+        return min(self.first.max_seconds, self.second.max_seconds)
+
     def __repr__(self) -> str:
         return f"{self.first!r} | {self.second!r}"
 
@@ -75,6 +85,11 @@ class AllOf(StoppingCriterion):
         """The two limits joined, if both are."""
         first, second = self.first.budget, self.second.budget
         return AllOf(first, second) if first and second else None
+
+    @property
+    def max_seconds(self) -> float:
+        """That of the last to stop."""
+        return max(self.first.max_seconds, self.second.max_seconds)
 
     def __repr__(self) -> str:
         parts = (f"({p!r})" if isinstance(p, AnyOf) else repr(p) for p in (self.first, self.second))
@@ -103,6 +118,8 @@ class SecondOrder(StoppingCriterion):
         positive = iteration.here.is_positive_to(self.curvature_tolerance)
         if positive is not None:
             return Reason(Status.CONVERGED) if positive else None
+        if iteration.here.is_out_of_time():
+            return Reason(Status.MAX_SECONDS, "before the sign of the curvature was known")
         curvature = iteration.here.curvature(self.curvature_tolerance)
         return Reason(
             Status.UNRESOLVED,
@@ -152,6 +169,11 @@ class MaxIterations(_Limit):
 @dataclass(frozen=True)
 class MaxSeconds(_Limit):
     """At most so many seconds, observers excluded."""
+
+    @property
+    def max_seconds(self) -> float:
+        """The limit."""
+        return self.limit
 
     def check(self, iteration: Iteration) -> Reason | None:
         """Return the reason if the limit is reached."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from riemtr.arguments import integer, is_real
+from riemtr.manifolds import dimension
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import FEWEST_PAIRS, InverseHessian, Pair, inverse_hessian
 from riemtr.subproblem.step import Ended, Step, make_step
@@ -87,7 +88,7 @@ class TruncatedCG:
             memory = self._at_next_point(here, previous.memory, previous.ended)
         else:
             memory = previous.memory
-        limit = self.max_products or max(here.manifold.dim, 1)
+        limit = self.max_products or max(dimension(here.manifold), 1)
         vector, image, on_boundary, ended = conjugate_gradients(
             here,
             radius,

@@ -496,3 +496,79 @@ def test_quadratics_of_a_wide_spectrum_are_strict():
 def test_a_barrier_nearby_protects_a_minimizer_however_far_out_it_is():
     problem = riemtr.Problem(Euclidean(2), lambda x: (x[0] - 1000.0) ** 2 + x[1] ** 4 - x[1] ** 6)
     assert riemtr.certify(problem, np.array([1000.0, 0.0])).verdict == "minimizer"
+
+
+def max_cut(n: int, k: int, seed: int) -> tuple[riemtr.Problem, riemtr.Problem]:
+    """The relaxation of a cut, with rows up to rotation, and with unit columns as they are."""
+    graph = np.triu((np.random.default_rng(seed).random((n, n)) < 0.5).astype(float), 1)
+    graph += graph.T
+    quotient = riemtr.Problem(
+        pm.Elliptope(n, k),
+        lambda y: float(np.sum(y * (graph @ y))),
+        euclidean_gradient=lambda y: 2 * graph @ y,
+        euclidean_hessian=lambda y, v: 2 * graph @ v,
+    )
+    plain = riemtr.Problem(
+        pm.Oblique(k, n),
+        lambda y: float(np.sum(y * (y @ graph))),
+        euclidean_gradient=lambda y: 2 * y @ graph,
+        euclidean_hessian=lambda y, v: 2 * v @ graph,
+    )
+    return quotient, plain
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_solutions_of_less_rank_than_the_elliptope_allows_are_certified(seed):
+    quotient, plain = max_cut(20, 8, seed)
+    exact = riemtr.TrustRegion(subproblem=riemtr.ExactSubproblem())
+    for solver in (riemtr.PracticalTRM(), exact):
+        result = solver.solve(quotient, rng=seed)
+        assert np.linalg.svd(result.point, compute_uv=False)[-1] < 1e-3  # it lacks rank
+        assert result.certified
+        assert riemtr.certify(plain, result.point.T.copy()).verdict == "minimizer"
+
+
+def test_a_cut_is_left_that_no_rotation_but_a_further_column_improves():
+    quotient, plain = max_cut(20, 8, 0)
+    signs = np.zeros((20, 8))
+    signs[:, 0] = np.sign(np.random.default_rng(0).standard_normal(20))
+    assert riemtr.certify(quotient, signs).verdict == "saddle"
+    result = riemtr.PracticalTRM().solve(quotient, signs)
+    best = min(riemtr.PracticalTRM().solve(plain, rng=s).cost for s in range(3))
+    assert result.certified
+    assert result.cost == pytest.approx(best, rel=1e-8)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e2, 1e4])
+def test_a_forgotten_linear_term_is_seen_beside_any_curvature(size):
+    problem = riemtr.Problem(
+        pm.Euclidean(2),
+        lambda x: float(0.5 * size * x @ x + 1e-4 * size * np.sum(x)),
+        euclidean_gradient=lambda x: size * x,
+        euclidean_hessian=lambda x, v: size * v,
+    )
+    certificate = riemtr.certify(problem, np.zeros(2))
+    assert certificate.verdict == "unresolved"
+    assert "slope" in certificate.contradiction
+    assert not riemtr.PracticalTRM().solve(problem, np.ones(2)).certified
+
+
+def test_where_all_curvature_is_within_tolerance_a_maximum_is_no_minimizer():
+    matrix = np.diag([1.0, 2.0, 3.0])
+    problem = riemtr.Problem(riemtr.Sphere(3), lambda x: 1e-8 * (x @ matrix @ x))
+    verdicts = [riemtr.certify(problem, x).verdict for x in np.eye(3)]
+    assert verdicts == ["minimizer", "unresolved", "unresolved"]
+    assert "curvature_tolerance" in riemtr.certify(problem, np.eye(3)[2]).contradiction
+    closer = riemtr.certify(problem, np.eye(3)[2], curvature_tolerance=1e-10)
+    assert closer.verdict == "maximizer"
+
+
+def test_a_squared_hinge_that_begins_at_the_solution_contradicts_nothing():
+    problem = riemtr.Problem(
+        pm.Euclidean(2), lambda x: anp.sum(anp.maximum(x, 0.0) ** 2 + 0.01 * x**2)
+    )
+    assert riemtr.certify(problem, np.zeros(2)).verdict == "minimizer"
+    wrong = riemtr.Problem(  # but the same Hessian of an even cost does
+        pm.Euclidean(2), lambda x: 0.51 * float(x @ x), euclidean_gradient=lambda x: 0.25 * x
+    )
+    assert riemtr.certify(wrong, np.zeros(2)).verdict == "unresolved"

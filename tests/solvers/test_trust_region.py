@@ -841,3 +841,75 @@ def test_the_last_row_of_the_history_has_all_that_was_counted():
                 last = {name: result.history[name][-1] for name in result.counts.as_dict()}
                 assert last == result.counts.as_dict()
     assert len(statuses) >= 4
+
+
+@pytest.mark.parametrize("solver", [riemtr.PracticalTRM(), riemtr.ExactTRM(0.3)], ids=str)
+def test_steps_to_where_the_cost_raises_are_rejected(solver):
+    problem = riemtr.Problem(
+        Euclidean(1),
+        lambda x: 10 * float(x[0]) - math.log(x[0]),  # ValueError at 0 and below
+        euclidean_gradient=lambda x: np.array([10 - 1 / x[0]]),
+        euclidean_hessian=lambda x, v: v / x[0] ** 2,
+    )
+    result = solver.solve(problem, np.array([1.0]))
+    assert result.certified
+    assert result.point[0] == pytest.approx(0.1, abs=1e-7)
+
+
+def test_what_a_cost_raises_wherever_the_solver_looks_is_named():
+    def cost(x):
+        if x[0] != 1.0:
+            raise ValueError("no data but at the start")
+        return 0.0
+
+    problem = riemtr.Problem(
+        Euclidean(1), cost, euclidean_gradient=np.ones_like, euclidean_hessian=lambda x, v: v
+    )
+    result = riemtr.PracticalTRM().solve(problem, np.ones(1))
+    assert result.status is Status.STALLED
+    assert "ValueError: no data but at the start" in str(result.reason)
+
+
+def test_a_gradient_of_the_wrong_sign_is_named():
+    matrix = np.diag([1.0, 2.0, 3.0])
+    problem = riemtr.Problem(
+        riemtr.Sphere(3), lambda x: x @ matrix @ x, euclidean_gradient=lambda x: -2 * matrix @ x
+    )
+    result = riemtr.PracticalTRM().solve(problem, rng=0)
+    assert result.status is Status.INCONSISTENT
+    assert "sign" in result.reason.detail
+
+
+class SlowProducts:
+    """A quadratic with a flat direction, whose clock advances with every Hessian product."""
+
+    def __init__(self, n: int):
+        self.diagonal = np.append(0.0, np.linspace(1e-5, 10.0, n - 1))
+        self.now = 0.0
+
+    def product(self, x, v):
+        self.now += 1.0
+        return self.diagonal * v
+
+
+def test_a_test_of_curvature_ends_when_time_is_up(monkeypatch):
+    slow = SlowProducts(400)
+    problem = riemtr.Problem(
+        Euclidean(400),
+        lambda x: float(0.5 * x @ (slow.diagonal * x)),
+        euclidean_gradient=lambda x: slow.diagonal * x,
+        euclidean_hessian=slow.product,
+    )
+    monkeypatch.setattr("time.perf_counter", lambda: slow.now)
+    start = np.zeros(400)  # critical at once: all time goes into the curvature
+    for solver, stop in (
+        (riemtr.PracticalTRM(max_seconds=20.0), None),
+        (riemtr.PracticalTRM(), riemtr.solvers.MaxSeconds(20.0)),
+    ):
+        slow.now = 0.0
+        result = solver.solve(problem, start, stop=stop)
+        assert result.status is Status.MAX_SECONDS
+        assert result.counts.hessian_products <= 23
+        assert result.certificate.verdict == "unresolved"
+        assert slow.now < 30.0  # asked for by someone in a hurry
+    assert riemtr.certify(problem, start).verdict == "minimizer"
