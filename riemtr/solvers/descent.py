@@ -187,6 +187,8 @@ class Descent:
         return reason
 
     def _no_progress(self, progress: _Progress, radius: float) -> Reason:
+        if self._refusal:
+            return Reason(Status.STALLED, f"wherever it looked it met {self._refusal}")
         if progress.idle < _PATIENCE:
             return self._stuck(radius)
         limited = self.step is not None and self.step.on_boundary
@@ -198,8 +200,6 @@ class Descent:
 
     def _stuck(self, radius: float) -> Reason:
         """Return why not even the shortest step was taken."""
-        if self._refusal:
-            return Reason(Status.STALLED, f"wherever it looked it met {self._refusal}")
         size = self.best.gradient_norm
         if not size > _STEEP * self.tolerances.gradient:
             return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
