@@ -7,6 +7,7 @@ shrinks (:mod:`riemtr.problem.derivative_check`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,15 @@ from riemtr.manifolds import (
     random_tangent,
     transport,
 )
-from riemtr.problem.cost_differences import OFF_DOMAIN, cost_nearby, differences, first_difference
+from riemtr.problem.cost_differences import (
+    OFF_DOMAIN,
+    Difference,
+    cost_nearby,
+    differences,
+    first_difference,
+    refuted,
+)
+from riemtr.problem.curvature import accuracy_of
 from riemtr.problem.derivative_check import (
     NO_COMPARISON,
     Comparison,
@@ -86,9 +95,13 @@ def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> Deriv
     )
     scale = max(abs(here.cost), here.gradient_norm)
     tangency = _tangency_error(here, here.gradient)
-    measured, _ = first_difference(here, direction, move=exponential)
-    along = Comparison(measured, rate)
+    along = _compared(lambda share: first_difference(here, direction, share, exponential), rate)
     return judge("gradient", 2.0, errors, scale, here.precision, along=along, tangency=tangency)
+
+
+def _compared(difference: Callable[[float], Difference], stated: float) -> Comparison:
+    """Compare a derivative with differences of the cost, over shares of the usual step."""
+    return Comparison(difference(1.0)[0], stated, refuted=refuted(difference, stated))
 
 
 def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
@@ -124,7 +137,7 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         costs = np.array([cost_nearby(here, t * direction, exponential) for t in steps])
         errors = np.abs(costs - here.cost - steps * rate - 0.5 * steps**2 * bend)
         scale = max(abs(here.cost), here.gradient_norm, abs(bend))
-        along = Comparison(_bend_along(here, direction), bend)
+        along = _compared(lambda share: _bend_along(here, direction, share), bend)
     else:
         expected = 2.0
         steps = step_lengths(here.precision)
@@ -135,7 +148,7 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     asymmetry = abs(here.inner(other, product) - here.inner(direction, image))
     size = max(here.norm(product) * here.norm(other), here.norm(image))
     if math.isfinite(along.measured):
-        elsewhere = Comparison(_bend_along(here, other), here.inner(other, image))
+        elsewhere = Comparison(_bend_along(here, other, 1.0)[0], here.inner(other, image))
         along = replace(along, proportional=along.is_proportional_to(elsewhere))
     return judge(
         "Hessian",
@@ -144,16 +157,16 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         scale,
         here.precision,
         along=along,
+        inexact=0.0 if here.hessian_kind != "differences" else 10.0 * accuracy_of(here) * scale,
         symmetry=asymmetry / size if size > 0.0 else 0.0,
         tangency=_tangency_error(here, product),
         mistake=_other_forms(here, direction, product),
     )
 
 
-def _bend_along(here: Evaluation, direction: Any) -> float:
+def _bend_along(here: Evaluation, direction: Any, share: float) -> Difference:
     """Second difference of the cost along a geodesic."""
-    _, (bend, _) = differences(here, direction, move=exponential)
-    return bend
+    return differences(here, direction, share, exponential)[1]
 
 
 def _other_forms(here: Evaluation, direction: Any, product: Any) -> str:

@@ -32,6 +32,7 @@ _DISTANCES = (0.02, 0.04, 0.08)  # to look along flat directions
 _LEAST, _MOST = 2.0**2.5, 2.0**12  # growth, over twice the distance, of falls of third order and up
 _LONGER = 2.0  # times as far a cost falls, at least, over a step four times as long
 _DIFFERENCE = 0.1  # relative, from which on two numbers are not the same
+_REFUTING = 1e-4  # the same, where differences of the cost are to tell a mistake from rounding
 _ROUNDINGS = 100.0  # that a cost may be off by
 _SEE = ": see riemtr.check_gradient and check_hessian"
 
@@ -70,7 +71,9 @@ def contradiction(
     measured = _otherwise(lambda share: measure(share)[0], slope, tolerances[0])
     if measured is not None and abs(measured - slope) > _jump(here, direction, measure):
         return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{_SEE}"
-    measured = _otherwise(lambda share: measure(share)[1], stated, tolerances[1], down=True)
+    # A retraction accelerates by about 1, on which the gradient acts.
+    ignored = tolerances[1] + 2.0 * here.gradient_norm
+    measured = _otherwise(lambda share: measure(share)[1], stated, ignored, down=True)
     if measured is not None and not (measured > 0.0 and _bends_unevenly(here, direction)):
         return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}{_SEE}"
     return ""
@@ -143,6 +146,20 @@ def _otherwise(
     return middle if agree or (down and largest < stated and _falls(measured)) else None
 
 
+def refuted(difference: Callable[[float], Difference], stated: float) -> bool:
+    """Whether differences of the cost agree with each other, and not with a stated derivative.
+
+    ``difference`` is a function of the share of the usual step.
+    """
+    found = [difference(share) for share in _SHARES]
+    values = [value for value, _ in found]
+    gaps = [
+        abs(value - stated) - error - _REFUTING * max(abs(value), abs(stated))
+        for value, error in found
+    ]
+    return min(gaps) > 2.0 * (max(values) - min(values))  # False for NaN
+
+
 def _falls(bends: Sequence[float]) -> bool:
     """Whether a cost falls to both sides; rounding falls no further over longer steps."""
     falls = {share: -share * share * bend for share, bend in zip(_SHARES, bends, strict=True)}
@@ -169,8 +186,7 @@ def differences(
     rounding = _rounding(here, ahead, behind)
     slope = (ahead - behind) / (2.0 * t)
     bend = (ahead - here.cost + (behind - here.cost)) / (t * t)
-    # A retraction accelerates by about 1, on which the gradient acts.
-    return (slope, rounding / t), (bend, rounding / (t * t) + 2.0 * here.gradient_norm)
+    return (slope, rounding / t), (bend, rounding / (t * t))
 
 
 def _bend_step(here: Evaluation, direction: Any, share: float) -> float:

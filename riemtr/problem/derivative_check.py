@@ -122,11 +122,11 @@ def step_lengths(precision: float) -> np.ndarray:
     return np.logspace(0.5 * np.log10(precision), 0.0, _STEP_COUNT)
 
 
-def _fit(steps: np.ndarray, errors: np.ndarray, rounding: float) -> tuple[float, slice]:
+def _fit(steps: np.ndarray, errors: np.ndarray, rounding: np.ndarray) -> tuple[float, slice]:
     """Slope of the first straight piece of the log-log curve that stands out of the rounding."""
     logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
     pieces = [slice(first, first + _WINDOW) for first in range(len(steps) - _WINDOW + 1)]
-    clear = [piece for piece in pieces if errors[piece].min() > rounding]
+    clear = [piece for piece in pieces if (errors[piece] > rounding[piece]).all()]
     fits = []
     for piece in clear or pieces:
         coefficients, residual, *_ = np.polyfit(np.log10(steps[piece]), logs[piece], 1, full=True)
@@ -150,11 +150,14 @@ class Comparison:
         By what is checked.
     proportional : bool
         Whether their ratio is the same along other directions, too.
+    refuted : bool
+        Whether they differ, clearly and over steps of any length.
     """
 
     measured: float = math.nan
     stated: float = math.nan
     proportional: bool = True
+    refuted: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -180,16 +183,18 @@ class _Order(NamedTuple):
     drowned: bool = False  # whether the derivative is, too
 
 
-def _order(errors: np.ndarray, scale: float, precision: float, stated: float) -> _Order:
+def _order(
+    errors: np.ndarray, scale: float, precision: float, stated: float, allowed: np.ndarray
+) -> _Order:
     # Long steps may leave the cost's domain.
     beyond = np.flatnonzero(~np.isfinite(errors))
     usable = int(beyond[0]) if len(beyond) else len(errors)
     if usable < 2 * _WINDOW:
         return _Order()
-    steps, errors = step_lengths(precision)[:usable], errors[:usable]
-    slope, piece = _fit(steps, errors, _CLEAR[_width(precision)] * precision * scale)
+    steps, errors, allowed = step_lengths(precision)[:usable], errors[:usable], allowed[:usable]
+    slope, piece = _fit(steps, errors, _CLEAR[_width(precision)] * precision * scale + allowed)
     rounding = _ROUNDING * precision * scale
-    only_rounding = bool(np.all(errors <= rounding))
+    only_rounding = bool(np.all(errors <= rounding + allowed))
     drowned = only_rounding and 0.0 < abs(stated) <= 10.0 * rounding
     return _Order(slope, piece, True, only_rounding and not drowned, drowned)
 
@@ -206,16 +211,22 @@ def judge(
     precision: float,
     *,
     along: Comparison = NO_COMPARISON,
+    inexact: float = 0.0,
     symmetry: float | None = None,
     tangency: float | None = None,
     mistake: str = "",
 ) -> DerivativeCheck:
-    """Judge errors of a model, one for each of the steps; ``mistake`` is what else was wrong."""
-    order = _order(errors, scale, precision, along.stated)
+    """Judge errors of a model, one for each of the steps.
+
+    ``inexact`` is what the derivative may be off by the way it is computed, ``mistake`` what else
+    was found wrong.
+    """
+    allowed = inexact * step_lengths(precision) ** (expected - 1.0)
+    order = _order(errors, scale, precision, along.stated, allowed)
     # Higher orders may bend the line all the way down to the rounding.
     lacking = _BENT if along.agrees else _SLOPE_TOLERANCE[_width(precision)]
     steep = order.slope >= expected - lacking and not order.drowned
-    right = order.exact or steep
+    right = (order.exact or steep) and not along.refuted
     hints = [] if right else [_why_not(order, expected, along)]
     if not (tangency or 0.0) <= precision**0.5:
         hints.append("it is not tangent: if it is Euclidean, pass it as euclidean_...")
@@ -249,6 +260,9 @@ def _why_not(order: _Order, expected: float, along: Comparison) -> str:
         return "rounding hides all changes of so large a cost: subtract a constant from it"
     if expected == 3.0 and order.slope < 1.5:
         return "an error of first order is the gradient's: see check_gradient"
-    if along.proportional and np.isfinite(along.measured) and along.stated != 0.0:
-        return f"the cost's own is {along.measured / along.stated:.3g} times what this says"
+    ratio = along.measured / along.stated if along.stated != 0.0 else math.nan
+    if along.proportional and abs(ratio - 1.0) > _CONFIRMED:  # False for NaN
+        return f"the cost's own is {ratio:.4g} times what this says"
+    if along.refuted:
+        return f"differences of the cost give {along.measured:.6g}, this says {along.stated:.6g}"
     return ""

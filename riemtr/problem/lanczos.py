@@ -239,6 +239,8 @@ class _ArrayKrylov(_Krylov):
         self._count += 1
         self._like = vector
 
+    # What is not finite is looked for afterwards; BLAS flags it now and then where nothing is.
+    @np.errstate(invalid="ignore")
     def _reduce(self, vector: Any) -> Any:
         known, flat = self._rows[: self._count], as_real(vector)
         return from_real(flat - (known @ flat) @ known, vector)

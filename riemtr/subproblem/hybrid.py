@@ -1,10 +1,13 @@
 """Truncated CG and near-exact dense steps, each where it is the cheaper.
 
-For costs that offer their Hessian matrix. Far from a solution a few CG products give as good a
+Where a cost offers its Hessian matrix: far from a solution a few CG products give as good a
 step as the matrix would. Once CG no longer leaves the ball within its budget, the matrix is formed
 and the step taken near-exactly; if it is positive definite, its Cholesky factor is kept as the
 preconditioner of CG at the next points, where it is nearly the inverse Hessian, so that two or
 three products make a Newton step. When that no longer works, the matrix is formed anew.
+
+Where it does not, CG goes on; but a run that took as many products as there are dimensions, as on
+ill-conditioned costs, has cost as much as the matrix, which is then formed from products.
 """
 
 from __future__ import annotations
@@ -17,11 +20,15 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from riemtr.arguments import integer
+from riemtr.manifolds import dimension
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import Pair
 from riemtr.subproblem.step import Ended, Step, make_step
 from riemtr.subproblem.tangent import check_loss, dense_step, near_exact
 from riemtr.subproblem.truncated_cg import TruncatedCG, conjugate_gradients
+
+# Up to which matrices from products are formed.
+_MOST_DIMENSIONS = 1000
 
 
 class _Memory(NamedTuple):
@@ -37,12 +44,12 @@ class _Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class HybridSubproblem:
-    """Truncated CG, with near-exact steps for costs that offer their Hessian matrix.
+    """Truncated CG, with near-exact steps where the Hessian matrix is the cheaper.
 
     Parameters
     ----------
     cg : TruncatedCG
-        For costs that do not; its stopping rule serves both.
+        For costs that do not offer the matrix; its stopping rule serves both.
     budget : int
         CG products per step beyond which the Hessian matrix is preferred.
     tolerance : float
@@ -59,11 +66,11 @@ class HybridSubproblem:
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return a step by the method that is the cheaper at this point."""
-        if not here.offers_matrix:
-            return self.cg.solve(here, radius, previous)
         memory = previous.memory if previous is not None else None
+        if not (here.offers_matrix or isinstance(memory, _Memory) or _is_worth(here, previous)):
+            return self.cg.solve(here, radius, previous)
         if not isinstance(memory, _Memory):
-            memory = _Memory(here, [], self.cg.target(here))
+            memory = _Memory(here, [], self.cg.target(here), dense=not here.offers_matrix)
         elif memory.here is not here:
             target = self.cg.target(here, memory.here)
             memory = _Memory(here, [], target, memory.dense, memory.factor)
@@ -74,7 +81,9 @@ class HybridSubproblem:
     def _dense(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
         # After a rejected step the multiplier can only be larger than it was.
         solution = near_exact(here, radius, self.tolerance, memory.multiplier)
-        kept = _Memory(here, [], dense=True, factor=solution.factor, multiplier=solution.multiplier)
+        # Bases made of random vectors do not turn smoothly with the point, nor do factors in them.
+        factor = solution.factor if hasattr(here.manifold, "tangent_basis") else None
+        kept = _Memory(here, [], dense=True, factor=factor, multiplier=solution.multiplier)
         return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
@@ -92,6 +101,13 @@ class HybridSubproblem:
         settled = factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR)
         kept = _Memory(here, memory.products, memory.target, memory.dense or settled, factor)
         return make_step(here, vector, image, on_boundary, ended, memory=kept)
+
+
+def _is_worth(here: Evaluation, previous: Step | None) -> bool:
+    """Whether CG was of so little use that the matrix is worth its products."""
+    if previous is None or previous.ended is not Ended.PRODUCT_LIMIT:
+        return False
+    return dimension(here.manifold) <= _MOST_DIMENSIONS
 
 
 def _inverse(here: Evaluation, factor: np.ndarray) -> Callable[[Any], Any]:

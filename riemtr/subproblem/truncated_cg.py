@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from riemtr.arguments import integer, is_real
+from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds import dimension
 from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import FEWEST_PAIRS, InverseHessian, Pair, inverse_hessian
@@ -183,6 +184,10 @@ def conjugate_gradients(
             products.append((direction, here.step_product(direction)))
         product = products[count][1]
         curvature = inner(direction, product) / scale
+        if not math.isfinite(curvature):
+            raise NonFiniteHessianError(
+                "a Hessian product is NaN or infinite; see riemtr.check_hessian(problem, point)"
+            )
         alpha = squared / curvature if curvature > 0.0 else math.inf
         size = inner(direction, direction)
         longer = length + alpha * (2.0 * overlap + alpha * size)

@@ -434,3 +434,39 @@ def test_costs_that_raise_off_their_domain_are_checked_inside():
     for seed in range(8):
         assert riemtr.check_gradient(problem, point, rng=seed).ok
         assert riemtr.check_hessian(problem, point, rng=seed).ok
+
+
+def cubic(factor=1.0, gradient_factor=1.0):
+    matrix = np.random.default_rng(0).standard_normal((20, 20))
+    matrix += matrix.T
+    return Problem(
+        Sphere(20),
+        lambda x: float(x @ matrix @ x + np.sum(x**3)),
+        euclidean_gradient=lambda x: gradient_factor * (2 * matrix @ x + 3 * x**2),
+        euclidean_hessian=lambda x, v: factor * (2 * matrix @ v + 6 * x * v),
+    )
+
+
+def test_hessians_that_are_a_percent_wrong_are_hardly_ever_missed():
+    seeds = range(60)
+    assert sum(check_hessian(cubic(1.01), rng=seed).ok for seed in seeds) <= 2
+    assert sum(check_hessian(cubic(1.001), rng=seed).ok for seed in seeds) <= 12
+    assert all(check_hessian(cubic(), rng=seed).ok for seed in seeds)
+    assert not any(check_gradient(cubic(1.0, 1.001), rng=seed).ok for seed in seeds)
+    assert "0.99" in check_hessian(cubic(1.01), rng=0).hint
+
+
+def test_right_hessians_by_differences_are_not_blamed_for_their_rounding():
+    matrix = np.random.default_rng(0).standard_normal((5, 5))
+    matrix = matrix @ matrix.T
+    problem = Problem(
+        pm.Euclidean(5), lambda x: x @ matrix @ x, riemannian_gradient=lambda x: 2 * matrix @ x
+    )
+    assert all(check_hessian(problem, rng=seed).ok for seed in range(10))
+    target = np.random.default_rng(1).standard_normal((4, 4))
+    weights = np.random.default_rng(2).random((4, 4))
+    full_rank = Problem(
+        pm.FixedRankEmbedded(4, 4, 4),
+        lambda u, s, vt: anp.sum(weights * ((u * s) @ vt - target) ** 2),
+    )
+    assert all(check_hessian(full_rank, rng=seed).ok for seed in range(5))

@@ -913,3 +913,39 @@ def test_a_test_of_curvature_ends_when_time_is_up(monkeypatch):
         assert result.certificate.verdict == "unresolved"
         assert slow.now < 30.0  # asked for by someone in a hurry
     assert riemtr.certify(problem, start).verdict == "minimizer"
+
+
+def test_ill_conditioned_costs_take_a_few_matrices_of_products():
+    n = 100
+    diagonal = 10.0 ** np.linspace(-6, 4, n)
+    quadratic = riemtr.Problem(
+        Euclidean(n),
+        lambda x: float(0.5 * x @ (diagonal * x) - diagonal @ x),
+        euclidean_gradient=lambda x: diagonal * x - diagonal,
+        euclidean_hessian=lambda x, v: diagonal * v,
+    )
+    result = riemtr.PracticalTRM().solve(quadratic, rng=0)
+    assert result.certified
+    assert result.counts.hessian_products <= 5 * n
+    rotation, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 30)))
+    values = 10.0 ** np.linspace(-6, 4, 30)
+    matrix = rotation * values @ rotation.T
+    weights = np.array([3.0, 2.0, 1.0])
+    brockett = riemtr.Problem(pm.Stiefel(30, 3), lambda x: anp.sum(x * (matrix @ x) * weights))
+    result = riemtr.PracticalTRM().solve(brockett, rng=0)
+    assert result.certified
+    assert result.cost == pytest.approx(weights @ values[:3], rel=1e-3)
+    assert result.counts.hessian_products <= 20 * 84
+
+
+def test_a_hessian_that_is_not_finite_is_named():
+    for value in (np.nan, np.inf):
+        problem = riemtr.Problem(
+            Euclidean(2),
+            lambda x: float(x @ x + x[0] ** 4),
+            euclidean_gradient=lambda x: 2 * x + np.array([4 * x[0] ** 3, 0.0]),
+            euclidean_hessian=lambda x, v, value=value: v * (2 if x[0] > 1.5 else value),
+        )
+        result = riemtr.PracticalTRM().solve(problem, np.array([2.0, 1.0]))
+        assert result.status is Status.STALLED
+        assert "NaN or infinite" in str(result.reason)
