@@ -21,11 +21,10 @@ from riemtr.solvers import (
     AdaptiveRadius,
     Certificate,
     Iteration,
+    MaxCosts,
     RatioTest,
-    Reason,
     Result,
     Status,
-    StoppingCriterion,
     TrustRegion,
 )
 from riemtr.subproblem import HybridSubproblem, TruncatedCG
@@ -206,7 +205,7 @@ class TrustRegions(Optimizer):
         result = solver.solve(
             converted,
             initial_point,
-            stop=_MaxCosts(self._max_cost_evaluations),
+            stop=MaxCosts(self._max_cost_evaluations),
             observers=[self._log_iteration, *([_Lines()] if self._verbosity >= 2 else [])],
         )
         found = self._found(result)
@@ -245,18 +244,6 @@ class TrustRegions(Optimizer):
             log=self._log,
             riemtr_result=result,
         )
-
-
-@dataclass(frozen=True)
-class _MaxCosts(StoppingCriterion):
-    """At most so many cost evaluations."""
-
-    limit: float
-
-    def check(self, iteration: Iteration) -> Reason | None:
-        """Return the reason if the limit is reached."""
-        over = iteration.counts.costs >= self.limit
-        return Reason(Status.STOPPED, f"{self.limit} costs") if over else None
 
 
 def _in_pymanopts_words(result: Result) -> str:

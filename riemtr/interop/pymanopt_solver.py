@@ -24,7 +24,7 @@ from riemtr.manifolds.random_points import global_numpy_randomness
 from riemtr.problem import Counts, as_problem
 from riemtr.solvers import Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.arguments import checked_observers, start_point
-from riemtr.solvers.certificate import Tolerances, default_tolerances
+from riemtr.solvers.certificate import Tolerances, check_tolerances, default_tolerances
 from riemtr.solvers.foreign import Stop, certified
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.observers import showing
@@ -93,7 +93,7 @@ class PymanoptSolver:
                 "optimizer must be a pymanopt optimizer, such as pymanopt.optimizers."
                 f"ConjugateGradient(); got {type(self.optimizer).__name__}"
             )
-        default_tolerances(1.0, None, self.curvature_tolerance)
+        check_tolerances(None, self.curvature_tolerance)
 
     def __repr__(self) -> str:
         tolerance = self.curvature_tolerance

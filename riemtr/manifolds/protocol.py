@@ -41,8 +41,8 @@ POSITIVE_DEFINITE = (
     SpecialHermitianPositiveDefinite,
     SymmetricPositiveDefinite,
 )
-# pymanopt's have to_tangent_space from a manifold without their constraint.
 _LACKING_RANK = 4096.0  # roundings of the eigenvalues of Y'Y below which one counts as none
+# pymanopt's have to_tangent_space from a manifold without their constraint.
 _INHERITS_TANGENCY = (SkewSymmetric, SpecialHermitianPositiveDefinite, Symmetric)
 _NEEDS_POLE_LADDER = (
     *POSITIVE_DEFINITE,
@@ -71,15 +71,16 @@ class Manifold(Protocol):
 
     Points and tangent vectors are arrays, or sequences of arrays that add and scale like arrays.
     Every manifold of :mod:`pymanopt.manifolds` and :class:`riemtr.Sphere` satisfy it.
+
+    More is asked for only where it is needed, by pymanopt's names too: ``point_layout`` where a
+    point is made of several arrays; ``embedding``, ``euclidean_to_riemannian_gradient`` and
+    ``euclidean_to_riemannian_hessian`` where derivatives are Euclidean; ``transport`` where
+    Hessians come from differences; ``exp`` for steps along geodesics.
     """
 
     @property
     def dim(self) -> int:
         """Dimension of the tangent spaces."""
-
-    @property
-    def point_layout(self) -> Any:
-        """How many arrays make up a point: 1, a number, or one number per factor of a product."""
 
     def inner_product(self, point: Any, tangent_vector_a: Any, tangent_vector_b: Any) -> float:
         """Inner product of two tangent vectors at the point."""
@@ -95,6 +96,12 @@ class Manifold(Protocol):
 
     def zero_vector(self, point: Any) -> Any:
         """Origin of the tangent space."""
+
+    def random_point(self) -> Any:
+        """Random point, from numpy's global state; or from ``rng``, if it takes one."""
+
+    def random_tangent_vector(self, point: Any) -> Any:
+        """Random tangent vector of unit length; from ``rng``, if it takes one."""
 
 
 def is_a(manifold: Any, kinds: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from pymanopt.manifolds import FixedRankEmbedded
 
 from riemtr.manifolds import Sphere, random_point
 from riemtr.manifolds.membership import complaint
@@ -32,8 +33,10 @@ def check_point(manifold: Any, point: Any, name: str = "start") -> Any:
 def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
     count = len(layout) if isinstance(layout, Sequence) else layout
     if not isinstance(point, (list, tuple)) or len(point) != count:
-        came = f"{len(point)} of them" if hasattr(point, "__len__") else repr(point)
-        raise ValueError(f"{name} must be a list of {count} parts to lie on {manifold}; got {came}")
+        svd = " (u, s, vt), the SVD of a matrix cut to its rank,"
+        parts = f"parts{svd if isinstance(manifold, FixedRankEmbedded) else ''}"
+        came = f"{len(point)} of them" if isinstance(point, (list, tuple)) else _in_words(point)
+        raise ValueError(f"{name} must be a list of {count} {parts} to lie on {manifold}; got {came}")
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         pairs = enumerate(zip(factors, point, strict=True))
@@ -42,6 +45,10 @@ def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
     pairs = enumerate(zip(example, point, strict=True))
     parts = [_like(part, given, f"{name}[{i}]", manifold) for i, (part, given) in pairs]
     return _on_manifold(manifold, type(example)(*parts), name)
+
+
+def _in_words(point: Any) -> str:
+    return f"an array of shape {point.shape}" if isinstance(point, np.ndarray) else repr(point)
 
 
 def _finite_floats(point: Any, name: str) -> np.ndarray:
@@ -77,10 +84,7 @@ def _like(example: np.ndarray, point: Any, name: str, manifold: Any) -> np.ndarr
 def _on_manifold(manifold: Any, point: Any, name: str) -> Any:
     wrong = complaint(manifold, point, _UNIT_TOLERANCE)
     if wrong is not None:
-        raise ValueError(
-            f"{name} does not lie on {manifold}: {wrong}; take a point of "
-            "manifold.random_point(), or manifold.retraction of one"
-        )
+        raise ValueError(f"{name} does not lie on {manifold}: {wrong}")
     return point
 
 

@@ -12,7 +12,13 @@ import numpy as np
 import pymanopt
 
 from riemtr.arguments import generator
-from riemtr.manifolds import Sphere, converts_hessians, has_euclidean_metric, random_point
+from riemtr.manifolds import (
+    Manifold,
+    Sphere,
+    converts_hessians,
+    has_euclidean_metric,
+    random_point,
+)
 from riemtr.problem.autodiff import AutogradCost
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
@@ -24,7 +30,7 @@ from riemtr.problem.pymanopt_cost import PymanoptCost
 from riemtr.problem.shared_work import Autodiff, SharedWorkCost
 from riemtr.problem.sphere_evaluation import SphereEvaluation
 
-_REQUIRED = ("dim", "inner_product", "norm", "projection", "retraction", "zero_vector")
+_REQUIRED = [name for name in vars(Manifold) if not name.startswith("_")]
 
 
 class Problem:

@@ -16,7 +16,7 @@ from pymanopt.manifolds import (
     SymmetricPositiveDefinite,
 )
 
-from riemtr.arguments import integer, real
+from riemtr.arguments import check_positive, integer
 from riemtr.data import (
     BernoulliGaussian,
     Dictionary,
@@ -136,8 +136,7 @@ def _check_source(image: str | None, made_up: dict[str, Any], scale: float) -> N
             f"scale must be left out where no image is given, whose patches it scales; got "
             f"{scale!r}: leave it out, or give an image"
         )
-    if not real("scale", scale, low=0.0) > 0.0:
-        raise ValueError(f"scale must be a positive number; got {scale!r}")
+    check_positive("scale", scale)
 
 
 def _whitened_patches(image: str) -> np.ndarray:

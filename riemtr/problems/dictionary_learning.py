@@ -106,6 +106,8 @@ class DictionaryCost:
 
     def refresh(self) -> None:
         """Forget what was made of data that were changed in place since."""
+        if self.data is not self.source:  # an easier version, of data that were looked at
+            return
         if is_known(self, "narrow") and self.narrow and not self.narrow.is_current():
             forget(self, "narrow", "scale")
 

@@ -12,6 +12,7 @@ from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     CostBelow,
     GradientNorm,
+    MaxCosts,
     MaxIterations,
     MaxProducts,
     MaxSeconds,
@@ -31,6 +32,7 @@ __all__ = [
     "FixedRadius",
     "GradientNorm",
     "Iteration",
+    "MaxCosts",
     "MaxIterations",
     "MaxProducts",
     "MaxSeconds",

@@ -34,14 +34,19 @@ class Tolerances:
     curvature: float
 
 
+def check_tolerances(gradient: Any, curvature: Any) -> None:
+    """Check tolerances as users pass them."""
+    for name, value in (("tolerance", gradient), ("curvature_tolerance", curvature)):
+        if value is not None and not (is_real(value) and value >= 0.0):
+            raise ValueError(f"{name} must be a nonnegative number, or None; got {value!r}")
+
+
 def default_tolerances(
     precision: float, gradient: float | None = None, curvature: float | None = None
 ) -> Tolerances:
     """Fill in tolerances that make sense at a machine precision: 1e-6, or 1e-3 in float32."""
+    check_tolerances(gradient, curvature)
     fallback = 1e-6 if precision < 1e-12 else 1e-3
-    for name, value in (("tolerance", gradient), ("curvature_tolerance", curvature)):
-        if value is not None and not (is_real(value) and value >= 0.0):
-            raise ValueError(f"{name} must be a nonnegative number, or None; got {value!r}")
     return Tolerances(
         fallback if gradient is None else float(gradient),
         fallback if curvature is None else float(curvature),

@@ -20,7 +20,7 @@ from riemtr.errors import DoesNotApply
 from riemtr.manifolds import Sphere
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
 from riemtr.solvers.arguments import check_beginning, check_limits, checked_observers, start_point
-from riemtr.solvers.certificate import default_tolerances
+from riemtr.solvers.certificate import check_tolerances, default_tolerances
 from riemtr.solvers.foreign import Recorder, Stop, certified
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.observers import showing
@@ -66,7 +66,7 @@ class LBFGS:
     max_seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
+        check_tolerances(self.tolerance, self.curvature_tolerance)
         integer("memory", self.memory)
         check_limits(self.max_iterations, self.max_seconds)
 

@@ -198,6 +198,16 @@ class CostBelow(StoppingCriterion):
 
 
 @dataclass(frozen=True)
+class MaxCosts(_Limit):
+    """At most so many cost evaluations."""
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return the reason if the limit is reached."""
+        over = iteration.counts.costs >= self.limit
+        return Reason(Status.STOPPED, f"{self.limit} costs") if over else None
+
+
+@dataclass(frozen=True)
 class MaxProducts(_Limit):
     """At most so many Hessian products."""
 

@@ -14,7 +14,7 @@ from riemtr.manifolds import retraction
 from riemtr.problem import Evaluation, Problem, as_problem
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
 from riemtr.solvers.arguments import check_limits, checked_observers, start_point
-from riemtr.solvers.certificate import Tolerances, default_tolerances
+from riemtr.solvers.certificate import Tolerances, check_tolerances, default_tolerances
 from riemtr.solvers.descent import Descent
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.observers import showing
@@ -92,15 +92,19 @@ class TrustRegion:
     max_seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        for name, method, example in (
-            ("subproblem", "solve", "riemtr.TruncatedCG()"),
-            ("radius", "initial", "riemtr.FixedRadius(0.1)"),
-            ("acceptance", "judge", "riemtr.RatioTest()"),
+        for name, kind, example in (
+            ("subproblem", SubproblemSolver, "riemtr.TruncatedCG()"),
+            ("radius", RadiusPolicy, "riemtr.FixedRadius(0.1)"),
+            ("acceptance", AcceptanceRule, "riemtr.RatioTest()"),
         ):
             part = getattr(self, name)
-            if isinstance(part, type) or not hasattr(part, method):
+            asked = [member for member in vars(kind) if not member.startswith("_")]
+            missing = [member for member in asked if not hasattr(part, member)]
+            if isinstance(part, type) or missing:
+                lacks = f", which lacks {', '.join(missing)}" if missing else ""
                 raise ValueError(
-                    f"{name} must be a part with a method {method}, such as {example}; got {part!r}"
+                    f"{name} must be a part with {', '.join(asked)}, such as {example}; got "
+                    f"{part!r}{lacks}"
                 )
         for name, example in (
             ("move", "riemtr.manifolds.retraction"),
@@ -110,7 +114,7 @@ class TrustRegion:
                 raise ValueError(
                     f"{name} must be a function, such as {example}; got {getattr(self, name)!r}"
                 )
-        default_tolerances(1.0, self.tolerance, self.curvature_tolerance)
+        check_tolerances(self.tolerance, self.curvature_tolerance)
         check_limits(self.max_iterations, self.max_seconds)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from pymanopt.manifolds import Euclidean
 
+from riemtr.arguments import check_positive
 from riemtr.errors import unknown_name
 from riemtr.problem import Problem
 from riemtr.subproblem.exact import solve_exact_dense
@@ -104,16 +105,8 @@ def _checked_gradient(gradient: np.ndarray, n: int) -> np.ndarray:
 
 
 def _checked_radius(radius: float) -> float:
-    try:
-        value = float(radius)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise ValueError(
-            f"radius must be a positive finite number; got {radius!r}; "
-            "pass the length that the step may not exceed"
-        )
-    return value
+    check_positive("radius", radius, or_else=", the length that the step may not exceed")
+    return float(radius)
 
 
 def _as_float64(name: str, values: np.ndarray) -> np.ndarray:

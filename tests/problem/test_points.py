@@ -88,7 +88,18 @@ OFF = {
         np.array([[2.0, 1.0], [0.0, 2.0]]),
         "must equal its conjugate transpose",
     ),
-    "determinant": (pm.SpecialHermitianPositiveDefinite(2), 2.0 * np.eye(2), "does not lie"),
+    "determinant": (
+        pm.SpecialHermitianPositiveDefinite(2),
+        2.0 * np.eye(2),
+        r"manifold\.retraction\(point, .*\) does, and is at a distance of 1\.4 from it",
+    ),
+    "norm": (pm.Sphere(4), np.ones(4), "it must have norm 1; its norm is 2: divide by it$"),
+    "norms": (pm.Oblique(2, 1), np.zeros((2, 1)), r": take a point of manifold\.random_point"),
+    "matrix": (
+        pm.FixedRankEmbedded(3, 4, 1),
+        np.ones((3, 4)),
+        r"3 parts \(u, s, vt\), the SVD of a matrix .* got an array of shape \(3, 4\)",
+    ),
     "skew": (pm.SkewSymmetric(2), np.eye(2), "minus its transpose"),
     "skew-2": (pm.SkewSymmetric(2, 2), np.ones((2, 2, 2)), "minus its transpose"),
     "symmetric": (pm.Symmetric(2), np.array([[0.0, 1.0], [0.0, 0.0]]), "must equal its transpose"),
@@ -114,7 +125,7 @@ OFF = {
         [np.eye(3)[:, :2], np.ones(1), np.eye(3)[:1]],
         r"start\[0\] must have shape \(3, 1\)",
     ),
-    "stiefel": (pm.Stiefel(3, 2), np.ones((3, 2)), "does not lie"),
+    "stiefel": (pm.Stiefel(3, 2), np.ones((3, 2)), "at a distance of 2.* from it: take that one$"),
 }
 
 
@@ -123,6 +134,21 @@ def test_points_off_a_manifold_are_refused(name):
     manifold, point, message = OFF[name]
     with pytest.raises(ValueError, match=message):
         check_point(manifold, point)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_point_that_is_offered_instead_lies_on_the_manifold(name):
+    manifold, _ = ZOO[name]
+    rng = np.random.default_rng(0)
+    point = random_point(manifold, rng)
+    if not isinstance(point, np.ndarray):
+        return
+    off = point + 0.3 * rng.standard_normal(point.shape)
+    try:
+        check_point(manifold, off)
+    except ValueError as error:
+        if "take that one" in str(error):
+            check_point(manifold, manifold.retraction(off, manifold.zero_vector(off)))
 
 
 @pytest.mark.parametrize("name", ZOO)

@@ -179,5 +179,5 @@ def test_the_second_moment_is_of_the_size_that_was_drawn():
 
 
 def test_patches_of_size_zero_are_refused():
-    with pytest.raises(ValueError, match="scale must be a positive number; got 0"):
+    with pytest.raises(ValueError, match="scale must be a positive finite number; got 0"):
         riemtr.problems.build("dictionary-learning", rng=0, image="camera", scale=0.0)

@@ -25,3 +25,15 @@ def test_rows_are_contiguous_and_not_a_power_of_two_apart():
     copy = NarrowCopy(np.ones((4, 4096)))
     assert copy.rows[0].flags.c_contiguous
     assert copy.rows.strides[0] % 4096 != 0
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_change_of_any_entry_is_noticed(order):
+    rng = np.random.default_rng(0)
+    source = np.array(rng.standard_normal((20, 2000)), order=order)
+    for _ in range(20):
+        copy = NarrowCopy(source)
+        assert copy.is_current()
+        i, j = rng.integers(20), rng.integers(2000)
+        source[i, j] += 1e-6
+        assert not copy.is_current()

@@ -949,3 +949,17 @@ def test_a_hessian_that_is_not_finite_is_named():
         result = riemtr.PracticalTRM().solve(problem, np.array([2.0, 1.0]))
         assert result.status is Status.STALLED
         assert "NaN or infinite" in str(result.reason)
+
+
+def test_parts_that_lack_something_are_refused_at_once():
+    class Halving:
+        def initial(self, problem):
+            return 1.0
+
+        def update(self, radius, verdict, step):
+            return radius / 2
+
+    with pytest.raises(ValueError, match=r"radius must be a part with .*lacks adapts, limit"):
+        riemtr.TrustRegion(radius=Halving())
+    with pytest.raises(ValueError, match="subproblem must be a part with solve"):
+        riemtr.TrustRegion(subproblem=riemtr.TruncatedCG)
