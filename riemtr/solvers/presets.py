@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from riemtr.manifolds import exponential, retraction
 from riemtr.solvers.acceptance import AlwaysAccept, RatioTest
@@ -88,3 +90,28 @@ def PracticalTRM(
         max_iterations=max_iterations,
         max_seconds=max_seconds,
     )
+
+
+def constructor_of(solver: TrustRegion) -> tuple[Callable[..., TrustRegion], dict[str, Any]]:
+    """Return what makes such a solver, one of the two above if possible, and with which options.
+
+    Options that have their defaults are left out.
+
+    Examples
+    --------
+    >>> make, options = constructor_of(ExactTRM(0.2, tolerance=1e-8))
+    >>> make.__name__, options
+    ('ExactTRM', {'radius': 0.2, 'tolerance': 1e-08})
+    """
+    limits = ("tolerance", "curvature_tolerance", "max_iterations", "max_seconds")
+    common = {name: getattr(solver, name) for name in limits}
+    candidates: list[tuple[Callable[..., TrustRegion], dict[str, Any]]] = [(PracticalTRM, common)]
+    if isinstance(solver.radius, FixedRadius):
+        candidates.append((ExactTRM, {"radius": solver.radius.radius, **common}))
+    for make, options in candidates:
+        if make(**options) == solver:
+            break
+    else:
+        make, options = TrustRegion, vars(solver)
+    plain = vars(make())
+    return make, {name: value for name, value in options.items() if value != plain[name]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from riemtr.manifolds import retraction
@@ -118,13 +118,11 @@ class TrustRegion:
         check_limits(self.max_iterations, self.max_seconds)
 
     def __repr__(self) -> str:
-        plain = TrustRegion()
-        shown = []
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if value != getattr(plain, option.name):
-                shown.append(f"{option.name}={getattr(value, '__name__', repr(value))}")
-        return f"TrustRegion({', '.join(shown)})"
+        from riemtr.solvers.presets import constructor_of  # made of what is defined here
+
+        make, options = constructor_of(self)
+        shown = (f"{name}={getattr(v, '__name__', repr(v))}" for name, v in options.items())
+        return f"{make.__name__}({', '.join(shown)})"
 
     def solve(
         self,

@@ -126,7 +126,7 @@ def test_criteria_print_as_they_are_written():
 def test_results_print_in_terminal_and_notebook(case):
     result = riemtr.PracticalTRM().solve(case.problem, rng=0)
     text, page = repr(result), result._repr_html_()
-    for part in ("converged", "minimizer", "Hessian products", "TrustRegion("):
+    for part in ("converged", "minimizer", "Hessian products", "PracticalTRM()"):
         assert part in text
         assert part in page
     assert "0x" not in text
