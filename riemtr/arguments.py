@@ -42,7 +42,7 @@ def check_nonnegative(name: str, value: Any) -> None:
 
 
 def check_positive(name: str, value: Any, or_else: str = "") -> None:
-    """Check a size, which may be whatever else the error is to name, but not infinite."""
+    """Check a positive, finite number; ``or_else`` is what the error is to say of it besides."""
     if not (is_real(value) and 0.0 < value < math.inf):
         raise ValueError(f"{name} must be a positive finite number{or_else}; got {value!r}")
 

@@ -31,7 +31,7 @@ from riemtr.solvers.observers import showing
 
 _POPULATIONS = (NelderMead, ParticleSwarm)
 
-# Of a run, of what it says, or said by another attribute, as the rule behind a function is.
+# Attributes that are no settings: state of a run, what it prints, or made from other attributes.
 _NO_SETTINGS = {
     "_verbosity",
     "_log_verbosity",

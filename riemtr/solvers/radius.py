@@ -67,7 +67,8 @@ class AdaptiveRadius:
     Parameters
     ----------
     start : float or None
-        First radius; a fifth of the manifold's typical distance if None, or of the largest.
+        First radius; if None, a fifth of the manifold's typical distance, or of ``largest`` if that
+        is less.
     largest : float or None
         Upper limit; the manifold's typical distance if None, and none if distances have no limit.
     poor, good : float

@@ -175,7 +175,9 @@ def test_bad_gradient(gradient, message):
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, np.nan, np.inf, "wide", None, np.ones(2)])
 def test_bad_radius(radius):
-    with pytest.raises(ValueError, match=r"radius must be a positive finite number, the length .*; got"):
+    with pytest.raises(
+        ValueError, match=r"radius must be a positive finite number, the length .*; got"
+    ):
         solve_subproblem(np.eye(2), np.ones(2), radius)
 
 
