@@ -21,7 +21,7 @@ from riemtr.problem.curvature import (
     is_positive,
 )
 from riemtr.problem.lanczos import lanczos_curvature
-from riemtr.problem.lazy import forget, is_known, lazy, provide
+from riemtr.problem.lazy import forget, is_known, lazy
 from riemtr.problem.local_derivatives import LocalDerivatives
 from riemtr.problem.shared_work import ROUGH_ACCURACY
 
@@ -119,15 +119,12 @@ class Evaluation(LocalDerivatives):
         """Whether the Hessian matrix is already known."""
         return is_known(self, "_matrix")
 
-    def without_work(self) -> Evaluation:
-        """Return a copy without what the cost keeps of the point, which may be much for long data.
+    def release(self) -> None:
+        """Let go of what the cost keeps of the point, which may be as long as its data.
 
         It is computed anew where it is asked for.
         """
-        light = object.__new__(type(self))
-        provide(light, **self.__dict__)
-        forget(light, "_local")
-        return light
+        forget(self, "_local")
 
     def follow(self, earlier: Evaluation) -> None:
         """Take over from an earlier point of the same run what may save a matrix here, and time."""
@@ -139,7 +136,7 @@ class Evaluation(LocalDerivatives):
     @property
     def hessian_record(self) -> Any:
         """What the cost can use at later points of the last Hessian matrix that was formed."""
-        own = getattr(self._local, "hessian_record", None)
+        own = getattr(self._local, "hessian_record", None) if is_known(self, "_local") else None
         return self._record if own is None else own
 
     def _has_positive_floor(self, tolerance: float) -> bool:

@@ -34,9 +34,11 @@ def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
     count = len(layout) if isinstance(layout, Sequence) else layout
     if not isinstance(point, (list, tuple)) or len(point) != count:
         svd = " (u, s, vt), the SVD of a matrix cut to its rank,"
-        parts = f"parts{svd if isinstance(manifold, FixedRankEmbedded) else ''}"
-        came = f"{len(point)} of them" if isinstance(point, (list, tuple)) else _in_words(point)
-        raise ValueError(f"{name} must be a list of {count} {parts} to lie on {manifold}; got {came}")
+        raise ValueError(
+            f"{name} must be a list of {count} parts"
+            f"{svd if isinstance(manifold, FixedRankEmbedded) else ''} to lie on {manifold}; got "
+            f"{_in_words(point)}"
+        )
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         pairs = enumerate(zip(factors, point, strict=True))
@@ -48,7 +50,9 @@ def _several(manifold: Any, layout: Any, point: Any, name: str) -> Any:
 
 
 def _in_words(point: Any) -> str:
-    return f"an array of shape {point.shape}" if isinstance(point, np.ndarray) else repr(point)
+    if isinstance(point, np.ndarray):
+        return f"an array of shape {point.shape}"
+    return f"{len(point)} of them" if hasattr(point, "__len__") else repr(point)
 
 
 def _finite_floats(point: Any, name: str) -> np.ndarray:

@@ -33,11 +33,12 @@ class NarrowCopy:
         self.source = source
         self.rows = np.empty((n, p + _PADDING), dtype=np.float32)[:, :p]
         self.rows[...] = source
+        self._weights = np.random.default_rng(0).standard_normal(n)
         self._seen = self._mark()
 
     def _mark(self) -> np.ndarray:
         """Return a combination of the rows, which no change of an entry leaves as it is."""
-        return np.random.default_rng(0).standard_normal(len(self.source)) @ self.source
+        return self._weights @ self.source
 
     def is_current(self) -> bool:
         """Whether the source is what it was when it was copied."""

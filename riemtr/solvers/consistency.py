@@ -39,7 +39,7 @@ class Consistency:
         """Take note of a step that was taken, between costs known up to ``noise``."""
         change = max(abs(there.cost - here.cost), step.predicted_decrease)
         if change > _TELLING_ROUNDINGS * noise:
-            self._last.append((here.without_work(), there.without_work(), step, noise))
+            self._last.append((here, there, step, noise))
 
     @property
     def is_broken(self) -> bool:

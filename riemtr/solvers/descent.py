@@ -102,6 +102,7 @@ class Descent:
             radius = min(solver.radius.update(radius, verdict, step), limit)
             if verdict.accepted:
                 self.consistency.note(here, there, step, noise)
+                here.release()
                 here = there
                 if _is_better(here, self.best, noise):
                     self.best = here

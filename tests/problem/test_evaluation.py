@@ -529,11 +529,21 @@ def test_where_nothing_verifies_autograd_differences_are_certified_as_what_they_
     assert certificate.min_eigenvalue - certificate.error_bound <= 2.0  # the truth
 
 
-def test_a_copy_without_work_does_it_anew():
+def test_what_was_let_go_of_is_done_anew_where_it_is_asked_for():
     problem = riemtr.dictionary_problem(np.random.default_rng(0).standard_normal((4, 50)))
     here = problem.at(np.eye(4)[0])
-    _ = here.cost, here.gradient_norm
-    light = here.without_work()
-    assert "_local" not in vars(light)
-    assert (light.cost, light.gradient_norm) == (here.cost, here.gradient_norm)
-    np.testing.assert_array_equal(light.hessian(np.eye(4)[1]), here.hessian(np.eye(4)[1]))
+    known = here.cost, here.gradient_norm, here.hessian(np.eye(4)[1])
+    here.release()
+    assert "_local" not in vars(here)
+    assert (here.cost, here.gradient_norm) == known[:2]
+    assert "_local" not in vars(here)
+    np.testing.assert_array_equal(here.hessian(np.eye(4)[1]), known[2])
+
+
+def test_points_left_behind_keep_no_vectors_as_long_as_the_data():
+    problem = riemtr.dictionary_problem(np.random.default_rng(0).standard_normal((5, 400)), 0.1)
+    visited = []
+    riemtr.PracticalTRM().solve(problem, rng=0, observers=[lambda i: visited.append(i.here)])
+    kept = [here for here in set(visited) if "_local" in vars(here)]
+    assert len(set(visited)) > 5
+    assert len(kept) <= len({id(here.problem) for here in visited})  # the last of each stage
