@@ -6,7 +6,9 @@
 'minimizer'
 """
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from riemtr import problems
@@ -47,7 +49,6 @@ __all__ = [
     "AdaptiveRadius",
     "AlwaysAccept",
     "Certificate",
-    "CompleteDictionaryLearning",
     "ExactSubproblem",
     "ExactTRM",
     "FixedRadius",
@@ -76,14 +77,20 @@ __all__ = [
     "solve_subproblem",
     "sweep",
 ]
+if find_spec("sklearn") is not None:  # `import *` and help() ask for all that is listed
+    __all__ += ["CompleteDictionaryLearning"]
 
 
 def __getattr__(name: str) -> Any:
     # The estimator needs the extra `learn`: import it only when it is asked for.
     if name == "CompleteDictionaryLearning":
-        from riemtr.interop.sklearn import CompleteDictionaryLearning
-
-        return CompleteDictionaryLearning
+        try:
+            return import_module("riemtr.interop.sklearn").CompleteDictionaryLearning
+        except ImportError as error:
+            # Of an AttributeError, `from riemtr import` would say no more than that it failed.
+            if sys._getframe(1).f_code.co_name == "_handle_fromlist":
+                raise
+            raise AttributeError(f"riemtr.{name} is missing: {error}") from error
     if name in ("compare", "sweep"):  # modules that a solve does not need
         return import_module(f"riemtr.{name}")
     raise AttributeError(f"module 'riemtr' has no attribute {name!r}")

@@ -5,7 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import sysconfig
+import traceback
+from pathlib import Path
 from typing import Any
+
+_NOT_THEIRS = (os.path.dirname(__file__) + os.sep, sysconfig.get_path("stdlib") + os.sep)
+_INSTALLED = "-packages" + os.sep  # site-packages, or dist-packages
 
 
 def imported(path: str, what: str) -> Any:
@@ -36,12 +42,24 @@ def imported(path: str, what: str) -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        remedy = "it must be 'package.module:attribute'"
+        remedy = "; it must be 'package.module:attribute'"
         if isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]:
             remedy += ", of a package that is installed or a file in the working folder"
-        said = f"{type(error).__name__}: {error}"
-        raise ValueError(f"cannot import {what} {path!r}: {said}; {remedy}") from error
+        if module.endswith(".py"):
+            corrected = ".".join(Path(module).with_suffix("").parts)
+            remedy = f"; write {corrected}:{attribute}, without '.py'"
+        said = f"{type(error).__name__}: {error}{place(error) or remedy}"
+        raise ValueError(f"cannot import {what} {path!r}: {said}") from error
     return found
+
+
+def place(error: BaseException) -> str:
+    """Say where in a user's own code an error arose: the innermost of their lines, if any."""
+    for line in reversed(traceback.extract_tb(error.__traceback__)):
+        installed = _INSTALLED in line.filename or line.filename.startswith(_NOT_THEIRS)
+        if os.path.isabs(line.filename) and not installed:
+            return f" ({line.filename}, line {line.lineno})"
+    return ""
 
 
 def look_here() -> None:

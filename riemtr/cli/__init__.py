@@ -22,8 +22,9 @@ def main() -> int:
         had begun; otherwise the command exits with its own.
     """
     try:
+        extra = "demo" if sys.argv[1:2] == ["demo"] else "cli"  # `demo` includes `cli`
         for module in ("typer", "rich"):
-            require(module, extra="cli")
+            require(module, extra)
         import_module("riemtr.cli.app")
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -62,18 +63,16 @@ def _summary(result: Result) -> dict[str, Any]:
         "status": result.status.name.lower(),
         "reason": str(result.reason),
         "converged": result.converged,
+        "certified": result.certified,
         "cost": result.cost,
         "gradient_norm": result.gradient_norm,
         "iterations": result.iterations,
         "seconds": result.seconds,
         "counts": result.counts.as_dict(),
         "certificate": {
-            "verdict": certificate.verdict,
-            "strict": certificate.strict,
-            "min_eigenvalue": certificate.min_eigenvalue,
-            "error_bound": certificate.error_bound,
-            "tolerance": certificate.tolerance,
-            "curvature_tolerance": certificate.curvature_tolerance,
+            name: getattr(certificate, name)
+            for name in (field.name for field in fields(certificate))
+            if name != "direction"  # as long as the point
         },
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from riemtr import problems
 from riemtr.errors import misspelt_name
-from riemtr.imports import look_here
+from riemtr.imports import look_here, place
 from riemtr.problems.registry import is_path
 
 _WORDS = {"true": True, "false": False, "none": None}
@@ -130,9 +130,10 @@ def build_problem(name: str, parameters: dict[str, Any], seed: int) -> problems.
         raise ValueError(f"{unknown}; a function of your own is module:function")
     try:
         return problems.build(name, rng=seed, **parameters)
-    except (ValueError, ImportError, OSError):
-        raise
     except Exception as error:  # of a builder that anyone may have written
+        where = place(error)
+        if isinstance(error, (ValueError, ImportError, OSError)) and not where:
+            raise
         kind = "" if isinstance(error, TypeError) else f"{type(error).__name__}: "
         what = f"{name!r} with {format_parameters(parameters)}" if parameters else repr(name)
-        raise ValueError(f"cannot build {what}: {kind}{error}") from error
+        raise ValueError(f"cannot build {what}: {kind}{error}{where}") from error

@@ -24,6 +24,17 @@ def problems(
     - `riemtr problems` lists all of them, each in a sentence, with its parameters
 
     - `riemtr problems dictionary-learning` shows more about one
+
+    Your own need no name: `riemtr solve my_module:my_problem` takes any function
+    `my_problem(rng, n=10)` that returns a `riemtr.Problem`. It is listed here if the package it is
+    in offers it as an entry point, by two lines of its pyproject.toml:
+
+    - `[project.entry-points."riemtr.problems"]`
+
+    - `my-problem = "my_module:my_problem"`
+
+    Within one Python program, the decorator `@riemtr.problems.register("my-problem")` gives it
+    that name.
     """
     if name is None:
         _list_all()
@@ -36,8 +47,7 @@ def _list_all() -> None:
     table.add_column("problem", style="cyan", no_wrap=True)
     table.add_column("what it is, and its parameters with their defaults")
     for name in registry.available():
-        sentence, parameters = registry.describe(name)
-        table.add_row(name, f"{escape(sentence)}\n[dim]{escape(format_parameters(parameters))}[/]")
+        table.add_row(name, _in_a_sentence(name))
     out = console()
     out.print(table)
     out.line()
@@ -46,6 +56,14 @@ def _list_all() -> None:
         "With parameters: [cyan]riemtr solve brockett -p n=20 -p k=3[/], or after colons: "
         "[cyan]riemtr compare brockett:n=20:k=3[/]"
     )
+
+
+def _in_a_sentence(name: str) -> str:
+    try:
+        sentence, parameters = registry.describe(name)
+    except ValueError as error:  # another's package is broken: no reason to hide the rest
+        return f"[red]{escape(' '.join(str(error).split()))}[/]"
+    return f"{escape(sentence)}\n[dim]{escape(format_parameters(parameters))}[/]"
 
 
 def _show_one(name: str) -> None:

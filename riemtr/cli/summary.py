@@ -23,27 +23,22 @@ def explain_status(result: Result) -> str:
 def explain_certificate(certificate: Certificate) -> str:
     """Say what the verdict means, in a sentence."""
     slope = f"the slope is zero to tolerance ({certificate.gradient_norm:.1e})"
-    lowest = f"smallest curvature {certificate.min_eigenvalue:.3g}"
+    known = certificate.curvature_in_words
     if certificate.verdict == "not-critical":
         return (
             f"none yet: the slope here is {certificate.gradient_norm:.1e}, above the tolerance "
             f"{certificate.tolerance:.1e}, so the run ended on its way down"
         )
     if certificate.verdict == "saddle":
-        return f"a saddle point, not a solution: {slope}, but one way still leads down ({lowest})"
+        return f"a saddle point, not a solution: {slope}, but one way still leads down ({known})"
     if certificate.verdict == "maximizer":
-        return f"a maximizer, not a solution: {slope}, and every way leads down ({lowest})"
-    if certificate.contradiction:
-        return f"undecided: {slope}, but {certificate.curvature_in_words}"
+        return f"a maximizer, not a solution: {slope}, and every way leads down ({known})"
     if certificate.verdict == "unresolved":
-        return (
-            f"undecided: {slope}, but the {lowest} is known only to {certificate.error_bound:.1e}, "
-            "too little to tell a minimizer from a saddle point"
-        )
+        return f"undecided, perhaps a saddle point: {slope}, but {known}"
     if certificate.strict:
-        return f"a strict minimizer: {slope}, and every way leads up ({lowest})"
+        return f"a strict minimizer: {slope}, and every way leads up ({known})"
     return (
-        f"a minimizer: {slope}, and no way leads down, though some are flat ({lowest}), as in "
+        f"a minimizer: {slope}, and no way leads down, though some are flat ({known}), as in "
         "problems with symmetries"
     )
 

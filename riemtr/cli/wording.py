@@ -16,7 +16,7 @@ SOLVE = {
     r"curvature_tolerance": "--curvature-tolerance",
     r"loosen tolerance": "loosen --tolerance",
     r"a smaller radius": "a smaller --radius",
-    r"the adaptive policy \(PracticalTRM\)": "--solver practical",
+    r"an adaptive one, (.*) \(PracticalTRM\)": r"--solver practical, \1",
 }
 """How a run ended."""
 

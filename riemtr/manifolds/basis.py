@@ -85,15 +85,15 @@ class HouseholderBasis:
 
 
 class ArrayBasis:
-    """Tangent basis of a manifold whose tangent vectors are arrays in the Euclidean metric.
+    """Tangent basis where the metric is the dot product of the arrays that make up a vector.
 
     Parameters
     ----------
-    spanning : list of ndarray
-        Tangent vectors that span the tangent space.
+    spanning : list of tangent vectors
+        Tangent vectors that span the tangent space: arrays, or sequences of arrays.
     """
 
-    def __init__(self, spanning: list[np.ndarray]):
+    def __init__(self, spanning: list[Any]):
         self._like = spanning[0]
         stacked = np.array([as_real(vector) for vector in spanning]).T
         columns, triangle, _ = qr(stacked, mode="economic", pivoting=True)
@@ -101,28 +101,39 @@ class ArrayBasis:
         self._columns = columns[:, sizes > _DEPENDENT * sizes[0]]
         self.dim = self._columns.shape[1]
 
-    def coordinates(self, vector: np.ndarray) -> np.ndarray:
+    def coordinates(self, vector: Any) -> np.ndarray:
         """Inner products with the basis vectors."""
         return self._columns.T @ as_real(vector)
 
-    def vector(self, coordinates: np.ndarray) -> np.ndarray:
+    def vector(self, coordinates: np.ndarray) -> Any:
         """Linear combination of the basis vectors."""
         return from_real(self._columns @ coordinates, self._like)
 
 
-def as_real(vector: np.ndarray) -> np.ndarray:
-    """Flatten an array; a complex one into twice as many real numbers.
+def as_real(vector: Any) -> np.ndarray:
+    """Flatten an array, or a sequence of arrays; complex ones into twice as many real numbers.
 
     The real inner product stays what it is.
+
+    Examples
+    --------
+    >>> as_real([np.array([1.0, 2.0]), np.array([[3.0 + 4.0j]])])
+    array([1., 2., 3., 4.])
     """
+    if isinstance(vector, (list, tuple)):
+        return np.concatenate([as_real(part) for part in vector])
     if vector.ndim == 1 and vector.dtype.kind == "f":
         return vector
     flat = np.ascontiguousarray(vector).ravel()
     return flat.view(flat.real.dtype)
 
 
-def from_real(flat: np.ndarray, like: np.ndarray) -> np.ndarray:
+def from_real(flat: np.ndarray, like: Any) -> Any:
     """Undo :func:`as_real`, for a vector of the same type and shape as another."""
+    if isinstance(like, (list, tuple)):
+        ends = np.cumsum([as_real(part).size for part in like])
+        parts = [from_real(*pair) for pair in zip(np.split(flat, ends[:-1]), like, strict=True)]
+        return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
     return flat.astype(like.real.dtype, copy=False).view(like.dtype).reshape(like.shape)
 
 
@@ -181,25 +192,37 @@ def tangent_basis(manifold: Any, point: Any) -> TangentBasis:
         return manifold.tangent_basis(point)
     rng = np.random.default_rng(_SEED)
     spanning = [random_tangent(manifold, point, rng) for _ in range(dimension(manifold))]
-    if has_euclidean_metric(manifold, point):
+    if _has_dot_product(manifold, point):
         return ArrayBasis(spanning)
     return GramSchmidtBasis(manifold, point, spanning)
 
 
 def has_euclidean_metric(manifold: Any, point: Any) -> bool:
-    """Whether tangent vectors are arrays in the Euclidean metric.
+    """Whether tangent vectors are arrays in the Euclidean metric."""
+    if isinstance(manifold, RiemannianSubmanifold) and hasattr(manifold, "tangent_basis"):
+        return True  # riemtr's sphere
+    example = random_tangent(manifold, point, np.random.default_rng(_SEED))
+    return isinstance(example, np.ndarray) and _has_dot_product(manifold, point)
+
+
+def _has_dot_product(manifold: Any, point: Any) -> bool:
+    """Whether inner products are dot products of the arrays that make up the vectors.
 
     Judged on a few random pairs, where another metric agrees with probability zero.
     """
-    if isinstance(manifold, RiemannianSubmanifold) and hasattr(manifold, "tangent_basis"):
-        return True  # riemtr's sphere
     rng = np.random.default_rng(_SEED + 1)
     vectors = [random_tangent(manifold, point, rng) for _ in range(min(dimension(manifold), 4))]
-    if not vectors or not all(isinstance(vector, np.ndarray) for vector in vectors):
+    if not vectors or not _is_made_of_arrays(vectors[0]):
         return False
     return all(
         math.isclose(
-            inner(manifold, point, a, b), float(np.vdot(a, b).real), rel_tol=1e-9, abs_tol=1e-12
+            inner(manifold, point, a, b), as_real(a) @ as_real(b), rel_tol=1e-9, abs_tol=1e-12
         )
         for a, b in itertools.combinations_with_replacement(vectors, 2)
     )
+
+
+def _is_made_of_arrays(vector: Any) -> bool:
+    if isinstance(vector, (list, tuple)):
+        return all(map(_is_made_of_arrays, vector))
+    return isinstance(vector, np.ndarray)

@@ -7,6 +7,7 @@ where it is and puts anything else right; the others have conditions of their ow
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,23 @@ from pymanopt.manifolds import (
     Positive,
     SkewSymmetric,
     SpecialOrthogonalGroup,
+    Sphere,
     SphereSubspaceComplementIntersection,
     SphereSubspaceIntersection,
     Symmetric,
 )
 
-from riemtr.manifolds.protocol import POSITIVE_DEFINITE, adjoint, is_a
+from riemtr.manifolds.basis import as_real
+from riemtr.manifolds.protocol import POSITIVE_DEFINITE, adjoint
 
 Condition = Callable[[Any, Any, float], bool]  # manifold, point, tolerance
 
+_SUBSPACES = (SphereSubspaceIntersection, SphereSubspaceComplementIntersection)
+_OTHERS = "take a point of manifold.random_point(), or manifold.retraction of one"
+
 
 def complaint(manifold: Any, point: Any, tolerance: float) -> str | None:
-    """Return what keeps a point from lying on the manifold, None if nothing does.
+    """Return what keeps a point from lying on the manifold and the remedy, None if nothing does.
 
     Parameters
     ----------
@@ -40,8 +46,20 @@ def complaint(manifold: Any, point: Any, tolerance: float) -> str | None:
     """
     for kinds, words, holds in _CONDITIONS:
         if isinstance(manifold, kinds) and not holds(manifold, point, tolerance):
-            return words
-    return None if _stays(manifold, point, tolerance) else "it does not lie there"
+            return f"{words}; {_OTHERS}"
+    if isinstance(manifold, FixedRankEmbedded):
+        return None
+    here, back = as_real(point), _put_back(manifold, point)
+    if back is None:
+        return _OTHERS
+    if np.allclose(back, here, rtol=tolerance, atol=tolerance):
+        return None
+    if isinstance(manifold, (Sphere, *_SUBSPACES)):
+        return f"it must have norm 1; its norm is {np.linalg.norm(here):.6g}: divide by it"
+    return (
+        "manifold.retraction(point, manifold.zero_vector(point)) does, and is at a distance of "
+        f"{np.linalg.norm(back - here):.2g} from it: take that one"
+    )
 
 
 def has_left(manifold: Any, point: Any) -> bool:
@@ -49,19 +67,23 @@ def has_left(manifold: Any, point: Any) -> bool:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return any(has_left(*part) for part in zip(factors, point, strict=True))
-    inside = next((holds for kind, holds in _OPEN if is_a(manifold, kind)), None)
+    inside = _condition_inside(type(manifold))
     return inside is not None and not inside(manifold, point, 0.0)
 
 
-def _stays(manifold: Any, point: Any, tolerance: float) -> bool:
-    if isinstance(manifold, FixedRankEmbedded):
-        return True
+@lru_cache
+def _condition_inside(kind: Any) -> Condition | None:  # pymanopt's classes are slow to ask
+    return next((holds for kinds, holds in _OPEN if issubclass(kind, kinds)), None)
+
+
+def _put_back(manifold: Any, point: Any) -> np.ndarray | None:
+    """Return a point of the manifold near another, flattened; None where that is none."""
     try:
         with np.errstate(all="ignore"):
-            back = manifold.retraction(point, manifold.zero_vector(point))
+            back = as_real(manifold.retraction(point, manifold.zero_vector(point)))
     except (np.linalg.LinAlgError, ValueError):
-        return False
-    return bool(np.allclose(back, point, rtol=tolerance, atol=tolerance))
+        return None
+    return back if np.all(np.isfinite(back)) else None
 
 
 def _equals(sign: float) -> Condition:
@@ -113,7 +135,7 @@ _CONDITIONS: list[tuple[Any, str, Condition]] = [
     ),
     (PoincareBall, "its norm must be less than 1", _is_in_ball),
     (
-        (SphereSubspaceIntersection, SphereSubspaceComplementIntersection),
+        _SUBSPACES,
         "it must lie in the subspace",
         lambda m, x, t: bool(np.allclose(m._subspace_projector @ x, x, rtol=t, atol=t)),
     ),

@@ -24,7 +24,7 @@ from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import as_type, machine_precision
-from riemtr.problem.lazy import lazy
+from riemtr.problem.lazy import forget, lazy, provide
 from riemtr.problem.local_derivatives import Derivatives
 from riemtr.problem.pymanopt_cost import PymanoptCost
 from riemtr.problem.shared_work import Autodiff, SharedWorkCost
@@ -182,7 +182,15 @@ class Problem:
         if offer is None:
             return
         for cost, tolerance in offer():
-            yield Problem(self.manifold, cost, preconditioner=self.preconditioner), tolerance
+            yield self._with(cost), tolerance
+
+    def _with(self, cost: SharedWorkCost) -> Problem:
+        """Return the same problem with another cost of the same kind, which needs no checks."""
+        problem = object.__new__(Problem)
+        provide(problem, **self.__dict__)
+        forget(problem, "_own_precision")
+        problem.cost = cost
+        return problem
 
 
 def _anywhere(manifold: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 import pymanopt
 
 from riemtr.arguments import generator
-from riemtr.errors import unknown_name
+from riemtr.errors import misspelt_name
 from riemtr.imports import imported
 from riemtr.problem import Problem, as_problem
 
@@ -168,19 +168,31 @@ def describe(name: str) -> tuple[str, dict[str, Any]]:
 def _builder(name: str) -> Builder:
     builders = _all_builders()
     if is_path(name) and name not in builders:
-        found = imported(name, "the problem")
-        if not callable(found):
-            raise ValueError(
-                f"the problem {name!r} must be a function of rng and parameters that returns a "
-                f"riemtr.problems.Case or a riemtr.Problem; it is of type {type(found).__name__}"
-            )
-        return found
+        return _callable(name, imported(name, "the problem"))
     if name not in builders:
-        raise unknown_name("name", name, builders)
+        raise misspelt_name("name", name, builders)
     found = builders[name]
-    if not callable(found):  # an entry point: load it when it is needed
-        found = found.load()
-        _BUILDERS[name] = found
+    if not callable(found):  # an entry point: loaded when it is needed
+        _BUILDERS[name] = found = _callable(name, _loaded(found))
+    return found
+
+
+def _loaded(entry: Any) -> Any:  # of importlib.metadata, or of its backport where that is in use
+    try:
+        return entry.load()
+    except (Exception, SystemExit) as error:  # of another's package, which may be broken
+        raise ValueError(
+            f"cannot load the problem {entry.name!r} from {entry.value!r}: {type(error).__name__}: "
+            f"{error}; mend the package that offers it, or uninstall it"
+        ) from error
+
+
+def _callable(name: str, found: Any) -> Builder:
+    if not callable(found):
+        raise ValueError(
+            f"the problem {name!r} must be a function of rng and parameters that returns a "
+            f"riemtr.problems.Case or a riemtr.Problem; it is of type {type(found).__name__}"
+        )
     return found
 
 

@@ -38,7 +38,33 @@ def test_json_is_strict_and_gives_back_the_same_numbers(tmp_path):
     assert saved["history"]["cost"] == result.history["cost"].tolist()
     assert saved["history"]["ratio"][0] is None
     assert saved["counts"] == result.counts.as_dict()
-    assert saved["converged"] is True
+    assert saved["converged"] is saved["certified"] is True
+    certificate = result.certificate
+    assert saved["certificate"] == {
+        "verdict": "minimizer",
+        "gradient_norm": certificate.gradient_norm,
+        "min_eigenvalue": certificate.min_eigenvalue,
+        "error_bound": certificate.error_bound,
+        "strict": True,
+        "tolerance": 1e-6,
+        "curvature_tolerance": 1e-6,
+        "contradiction": "",
+    }
+
+
+def test_what_contradicts_a_certificate_is_saved(tmp_path):
+    weights = np.linspace(-1.0, 1.0, 30)
+    problem = riemtr.Problem(
+        riemtr.Sphere(30),
+        lambda x: x @ (weights * x),
+        euclidean_gradient=lambda x: 2.0 * weights * x,
+        euclidean_hessian=lambda x, v: 2.0 * weights * v + v,
+    )
+    result = riemtr.PracticalTRM().solve(problem, rng=0)
+    save_result(tmp_path / "run.json", result, ABOUT)
+    saved = json.loads((tmp_path / "run.json").read_text())
+    assert saved["certified"] is False
+    assert "check_hessian" in saved["certificate"]["contradiction"]
 
 
 @pytest.mark.parametrize("name", ["singular-vectors", "low-rank"])

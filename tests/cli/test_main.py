@@ -75,17 +75,20 @@ def test_a_terminal_that_knows_only_ascii(tmp_path):
     assert "Traceback" not in process.stderr
 
 
-@pytest.mark.parametrize("package", ["typer", "rich"])
-def test_without_the_extra_it_is_named(tmp_path, package):
+@pytest.mark.parametrize(
+    ("package", "command", "extra"),
+    [("typer", "problems", "cli"), ("rich", "problems", "cli"), ("typer", "demo", "demo")],
+)
+def test_without_the_extra_it_is_named(tmp_path, package, command, extra):
     program = (
         f"import sys; sys.modules[{package!r}] = None; import riemtr.cli as c; sys.exit(c.main())"
     )
-    process = riemtr_process("problems", cwd=tmp_path, program=("-c", program))
+    process = riemtr_process(command, cwd=tmp_path, program=("-c", program))
     assert process.returncode == 2
     assert process.stdout == ""
     assert process.stderr.strip() == (
-        f"error: this feature needs {package!r}; install it with: pip install 'riemtr[cli]' (in a "
-        f"clone of riemtr: pip install '.[cli]')"
+        f"error: this feature needs {package!r}; install it with: pip install 'riemtr[{extra}]' "
+        f"(in a clone of riemtr: pip install '.[{extra}]')"
     )
 
 

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 
@@ -94,6 +95,21 @@ def test_an_error_of_a_builder_names_its_kind(monkeypatch):
     monkeypatch.setitem(registry._BUILDERS, "broken", lambda rng, n=1: 1 / 0)
     with pytest.raises(ValueError, match="cannot build 'broken' with n=2: ZeroDivisionError: "):
         build_problem("broken", {"n": 2}, seed=0)
+
+
+def test_an_error_of_ones_own_builder_says_where(tmp_path, monkeypatch):
+    (tmp_path / "broken_builders.py").write_text(
+        "def raising(rng):\n"
+        "    raise RuntimeError('my data file is missing')\n"
+        "def reading(rng):\n"
+        "    open('no-such-file')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = re.escape(str(tmp_path / "broken_builders.py"))
+    with pytest.raises(ValueError, match=rf"my data file is missing \({file}, line 2\)$"):
+        build_problem("broken_builders:raising", {}, seed=0)
+    with pytest.raises(ValueError, match=rf"FileNotFoundError: .* \({file}, line 4\)$"):
+        build_problem("broken_builders:reading", {}, seed=0)
 
 
 def test_a_name_that_is_known_is_no_module():

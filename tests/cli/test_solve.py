@@ -42,7 +42,7 @@ def test_the_saved_point_is_the_truth(tmp_path):
     assert summary["cost"] == pytest.approx(case.truth.cost, abs=1e-12)
     assert summary["problem"] == "rayleigh"
     assert summary["parameters"] == {"n": 12}
-    assert "TrustRegion" in summary["solver"]
+    assert summary["solver"] == repr(riemtr.PracticalTRM(tolerance=1e-10))
 
 
 def test_parameters_reach_the_problem(tmp_path):

@@ -31,11 +31,15 @@ def certificate(verdict, gradient_norm=1e-9, curvature=-0.5, error_bound=1e-8, s
 @pytest.mark.parametrize(
     ("given", "beginning", "number"),
     [
-        (certificate("minimizer", curvature=0.5, strict=True), "a strict minimizer: ", "0.5"),
-        (certificate("minimizer", curvature=1e-9), "a minimizer: ", "1e-09"),
-        (certificate("saddle"), "a saddle point, not a solution: ", "-0.5"),
-        (certificate("maximizer"), "a maximizer, not a solution: ", "-0.5"),
-        (certificate("unresolved", error_bound=1e-5), "undecided: ", "1.0e-05"),
+        (certificate("minimizer", curvature=0.5, strict=True), "a strict minimizer: ", "5.000e-01"),
+        (certificate("minimizer", curvature=1e-9), "a minimizer: ", "at least -9.0e-09"),
+        (certificate("saddle"), "a saddle point, not a solution: ", "-5.000e-01"),
+        (certificate("maximizer"), "a maximizer, not a solution: ", "-5.000e-01"),
+        (
+            certificate("unresolved", curvature=0.0, error_bound=1e-5),
+            "undecided, perhaps a saddle point: ",
+            "at least -1.0e-05, at most 0.0e+00",
+        ),
         (certificate("not-critical", gradient_norm=0.25), "none yet: ", "2.5e-01"),
     ],
 )

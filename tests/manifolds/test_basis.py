@@ -123,12 +123,68 @@ def test_kinds_are_chosen_by_the_metric():
         "unitary": ArrayBasis,
         "spd": GramSchmidtBasis,
         "poincare": GramSchmidtBasis,
-        "product": GramSchmidtBasis,
+        "fixed-rank": ArrayBasis,
+        "product": ArrayBasis,
+        "product-mixed": ArrayBasis,
+        "product-spd": GramSchmidtBasis,
     }
     for name, kind in kinds.items():
         manifold, _ = ZOO[name]
         point = random_point(manifold, np.random.default_rng(0))
         assert isinstance(tangent_basis(manifold, point), kind)
+
+
+@pytest.mark.parametrize("name", ["fixed-rank", "product", "product-mixed", "product-rigid"])
+def test_flattened_arrays_give_what_gram_schmidt_gives(name):
+    manifold, dimension = ZOO[name]
+    rng = np.random.default_rng(2)
+    point = random_point(manifold, rng)
+    spanning = [random_tangent(manifold, point, rng) for _ in range(dimension)]
+    flat, slow = ArrayBasis(spanning), GramSchmidtBasis(manifold, point, spanning)
+    assert flat.dim == slow.dim == dimension
+    # The same span, orthonormal in the same metric: the bases differ by an orthogonal matrix.
+    turn = np.array([slow.coordinates(flat.vector(unit)) for unit in np.eye(dimension)])
+    np.testing.assert_allclose(turn @ turn.T, np.eye(dimension), atol=1e-12)
+    vector = flat.vector(rng.standard_normal(dimension))
+    assert type(vector) is type(manifold.zero_vector(point))
+    np.testing.assert_allclose(flat.coordinates(vector) @ turn, slow.coordinates(vector))
+
+
+def test_vectors_that_are_no_sequences_are_left_to_gram_schmidt():
+    class Vector:
+        def __init__(self, array):
+            self.array = array
+
+        def __add__(self, other):
+            return Vector(self.array + other.array)
+
+        def __sub__(self, other):
+            return Vector(self.array - other.array)
+
+        def __mul__(self, factor):
+            return Vector(factor * self.array)
+
+        __rmul__ = __mul__
+
+        def __truediv__(self, factor):
+            return Vector(self.array / factor)
+
+    class Plane(pm.Euclidean):
+        def inner_product(self, point, a, b):
+            return a.array @ b.array
+
+        def norm(self, point, vector):
+            return np.linalg.norm(vector.array)
+
+        def zero_vector(self, point):
+            return Vector(np.zeros(2))
+
+        def random_tangent_vector(self, point, rng):
+            return Vector(rng.standard_normal(2))
+
+    basis = tangent_basis(Plane(2), np.zeros(2))
+    assert isinstance(basis, GramSchmidtBasis)
+    assert np.linalg.norm(basis.vector(np.array([3.0, 4.0])).array) == pytest.approx(5.0)
 
 
 def test_same_basis_every_time_and_no_global_randomness():

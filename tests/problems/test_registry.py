@@ -6,6 +6,7 @@ import importlib.metadata
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -101,8 +102,9 @@ def test_a_builder_of_the_wrong_form_is_refused(builders, builder):
 
 def test_unknown_names_list_the_valid_ones():
     for function in (build, describe):
-        with pytest.raises(ValueError, match=r"name must be one of .*'rayleigh'.*got 'rayliegh'"):
+        with pytest.raises(ValueError, match=r"name must be one of .*'rayleigh'.*") as caught:
             function("rayliegh")
+        assert str(caught.value).endswith("got 'rayliegh' (did you mean 'rayleigh'?)")
 
 
 def test_unknown_parameters_list_the_valid_ones():
@@ -176,6 +178,7 @@ def third_party(tmp_path, monkeypatch):
         "their-pole = polar_package:pole\n"
         "their-bad = polar_package:bad\n"
         "their-gone = polar_package:gone\n"
+        "their-number = polar_package:LOADED\n"
         "rayleigh = polar_package:pole\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -203,9 +206,19 @@ def test_a_bad_entry_point_spoils_only_itself(builders, third_party):
     assert set(available()) >= OWN
     with pytest.raises(ValueError, match="the builder of 'their-bad' must take rng first"):
         build("their-bad")
-    with pytest.raises(AttributeError, match="gone"):
+    with pytest.raises(ValueError, match=r"'their-gone' from 'polar_package:gone': Attr.*; mend"):
         build("their-gone")
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"'their-number' must be a function .* of type bool"):
+            build("their-number")
     assert build(third_party, rng=0).problem.manifold.n == 4
+
+
+def test_entry_points_may_be_those_of_the_backport(builders, monkeypatch):
+    # Once importlib_metadata has been imported, Python's own entry_points() returns its objects.
+    entry = SimpleNamespace(name="their-pole", value="a:b", load=lambda: pole)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    assert build("their-pole", rng=0, n=5).problem.manifold.n == 5
 
 
 def one_by_path(rng, n=3):
