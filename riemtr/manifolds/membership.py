@@ -67,7 +67,8 @@ def has_left(manifold: Any, point: Any) -> bool:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
         return any(has_left(*part) for part in zip(factors, point, strict=True))
-    inside = _condition_inside(type(manifold))
+    kind: Any = type(manifold)
+    inside = _condition_inside(kind)
     return inside is not None and not inside(manifold, point, 0.0)
 
 

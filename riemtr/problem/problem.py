@@ -172,6 +172,12 @@ class Problem:
         """From here on take the Hessian from differences of the gradient."""
         self._derivatives = replace(self._derivatives, hessian="differences")
 
+    def refresh(self) -> None:
+        """Let the cost forget what it made of data that have been changed since."""
+        offer = getattr(self.cost, "refresh", None)
+        if offer is not None:
+            offer()
+
     def easier(self) -> Iterator[tuple[Problem, float]]:
         """Yield easier versions of the problem, easiest first, each with a gradient tolerance.
 

@@ -8,6 +8,8 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
 
 ``easier()`` on the cost
     Pairs of an easier cost and a gradient tolerance, easiest first, for continuation.
+``refresh()`` on the cost
+    Called before each run: forget what was made of data that have been changed since.
 ``dtype`` on the cost
     The floating-point type it computes in, for random starts and for tolerances.
 ``has_hessian`` at a point

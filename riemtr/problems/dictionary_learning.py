@@ -90,7 +90,6 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
-        self.refresh()
         data = self.narrow or self.data
         for mu, tolerance in smoothings(self.mu, self.scale):
             yield DictionaryCost(data, mu), tolerance
@@ -106,8 +105,6 @@ class DictionaryCost:
 
     def refresh(self) -> None:
         """Forget what was made of data that were changed in place since."""
-        if self.data is not self.source:  # an easier version, of data that were looked at
-            return
         if is_known(self, "narrow") and self.narrow and not self.narrow.is_current():
             forget(self, "narrow", "scale")
 
@@ -194,7 +191,6 @@ class DictionaryPoint:
         """The data as a Gram matrix of that type is best made of them."""
         if dtype != np.float32:
             return self._data
-        self._owner.refresh()
         narrow = self._owner.narrow
         return self._data if narrow is None else narrow.samples
 

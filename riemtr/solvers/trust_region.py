@@ -152,6 +152,7 @@ class TrustRegion:
         Result
         """
         problem = as_problem(problem)
+        problem.refresh()
         observers = checked_observers(stop, observers)
         point = start_point(problem, start, rng)
         tolerances = default_tolerances(

@@ -364,15 +364,20 @@ def test_earlier_solves_of_the_same_problem_change_no_bit():
     assert first.counts == again.counts
 
 
-def test_a_copy_of_data_that_were_changed_proves_nothing():
+@pytest.mark.parametrize(
+    "solver",
+    [riemtr.PracticalTRM(), riemtr.TrustRegion(subproblem=riemtr.HybridSubproblem())],
+    ids=["continuation", "no warm-up"],
+)
+def test_a_copy_of_data_that_were_changed_proves_nothing(solver):
     rng = np.random.default_rng(0)
     half = rng.standard_normal((6, 1500)) * np.array([1.0, *[0.3] * 5])[:, None]
     data = np.column_stack([half, np.vstack([half[:1], -half[1:]])])  # symmetric about e1
     other = data * np.array([0.1, *[10.0] * 5])[:, None]
     problem = dictionary_problem(other, 1.0)
-    riemtr.PracticalTRM().solve(problem, rng=0)
+    solver.solve(problem, rng=0)
     other[...] = data
-    result = riemtr.PracticalTRM().solve(problem, np.eye(6)[0])  # a maximizer now
+    result = solver.solve(problem, np.eye(6)[0])  # a maximizer now
     assert result.certified
     assert result.iterations > 0
 
