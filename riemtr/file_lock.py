@@ -24,7 +24,7 @@ class InUseError(OSError):
 
 
 @contextmanager
-def only_writer(path: Path, kind: str, error: type[InUseError] = InUseError) -> Iterator[None]:
+def only_writer(path: Path, kind: str) -> Iterator[None]:
     """Hold the lock of a file; an error that names the holder if there is another.
 
     The operating system releases the lock of a process that was killed. Where it has no such
@@ -36,14 +36,12 @@ def only_writer(path: Path, kind: str, error: type[InUseError] = InUseError) -> 
         The file, which need not exist; the lock is beside it.
     kind : str
         What the file is called in messages.
-    error : type
-        The error to raise.
     """
     lock = path.with_name(f".{path.name}.lock")
     try:
         descriptor = _acquire(lock)
     except _Held as held:
-        raise error(
+        raise InUseError(
             f"{kind} {str(path)!r} is in use by another run ({held.holder}): wait for it to end, "
             f"or choose another {kind}{held.hint}"
         ) from None

@@ -5,7 +5,11 @@ import signal
 import pytest
 
 from riemtr import file_lock as lock
-from riemtr.sweep.lock import StoreInUseError, only_writer
+from riemtr.file_lock import InUseError
+
+
+def only_writer(path):
+    return lock.only_writer(path, "store")
 
 
 @pytest.fixture(params=["flock", "existence"])
@@ -21,7 +25,7 @@ def test_the_second_writer_is_told_who_the_first_is(tmp_path, kind):
     store = tmp_path / "a.jsonl"
     with only_writer(store):
         message = f"in use by another run .process {os.getpid()}"
-        with pytest.raises(StoreInUseError, match=message), only_writer(store):
+        with pytest.raises(InUseError, match=message), only_writer(store):
             pass
         with only_writer(tmp_path / "b.jsonl"):
             pass
@@ -49,7 +53,7 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
     holder = fork.Process(target=hold, args=(tmp_path / "a", ready))
     holder.start()
     assert ready.wait(30)
-    with pytest.raises(StoreInUseError, match=f"process {holder.pid}"), only_writer(tmp_path / "a"):
+    with pytest.raises(InUseError, match=f"process {holder.pid}"), only_writer(tmp_path / "a"):
         pass
     holder.kill()
     holder.join()
@@ -63,13 +67,13 @@ def test_a_lock_file_left_behind_is_named_where_only_its_existence_counts(tmp_pa
     monkeypatch.setattr(lock, "fcntl", None)
     (tmp_path / ".a.lock").write_text("process 1 on nowhere")
     message = r"process 1 on nowhere.*if that run is gone, remove"
-    with pytest.raises(StoreInUseError, match=message), only_writer(tmp_path / "a"):
+    with pytest.raises(InUseError, match=message), only_writer(tmp_path / "a"):
         pass
 
 
 def test_a_file_that_is_no_lock_is_neither_signed_nor_removed(tmp_path, kind):
     (tmp_path / ".a.lock").write_text("my notes")
-    with pytest.raises(StoreInUseError, match="my notes"), only_writer(tmp_path / "a"):
+    with pytest.raises(InUseError, match="my notes"), only_writer(tmp_path / "a"):
         pass
     assert (tmp_path / ".a.lock").read_text() == "my notes"
 

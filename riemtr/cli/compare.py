@@ -24,7 +24,7 @@ from riemtr.compare import (
 )
 from riemtr.compare import compare as compare_solvers
 from riemtr.compare.entrants import DEFAULT
-from riemtr.compare.folder import check_folder
+from riemtr.compare.folder import JOURNAL, open_journal
 from riemtr.compare.records import RECOVERY
 from riemtr.compare.recovery_data import PARAMETERS
 from riemtr.compare.recovery_methods import METHODS
@@ -133,7 +133,8 @@ def compare(
     recorded as such, and the others go on. Ctrl-C ends early with the runs that are finished.
 
     The folder gets `comparison.json`, `runs.csv`, `environment.json`, performance profiles,
-    convergence plots, and `page.html`.
+    convergence plots, and `page.html`; until then finished runs are kept in its `runs.jsonl`, which
+    a kill leaves there (`riemtr.compare.load` reads it).
 
     Exit code: 0 if all ran, 2 if what was asked for cannot be done, 130 if interrupted.
 
@@ -165,7 +166,7 @@ def compare(
         reworded(COMPARE, ValueError, OSError),
     ):
         if out is not None:
-            check_folder(out, force)
+            bar.keep = open_journal(out, force)
         settings = parse_parameters(parameter or [])
         wanted = None if solvers is None else solvers.split(",")
         if any(name.split(":")[0] == RECOVERY for name in names):
@@ -237,8 +238,12 @@ def _compare_recovery(
 
 
 def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: bool) -> None:
-    with refusing(OSError):
-        written = write_folder(found, out, force=force)
+    try:
+        with refusing(OSError):
+            written = write_folder(found, out, force=force)
+    except KeyboardInterrupt:
+        screen.print(f"interrupted while saving; all runs are in {out / JOURNAL}", markup=False)
+        raise
     if quiet:
         return
     for sentence in written.left_out:

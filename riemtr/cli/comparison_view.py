@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from riemtr.compare import Comparison, Run
 from riemtr.compare.legend import legend
-from riemtr.compare.lines import Line, lines
+from riemtr.compare.lines import Line, count_endings, in_words
 from riemtr.compare.table import blocks, column_widths, columns, rows
 
 _GAP = 2  # between columns
@@ -26,9 +26,16 @@ _OTHERWISE = 12  # and for what became of the other runs, which is broken at wor
 
 
 class ProgressBar:
-    """A bar over all runs with the time left; for ``compare(progress=...)``."""
+    """A bar over all runs with the time left; for ``compare(progress=...)``.
+
+    Attributes
+    ----------
+    keep : callable
+        Gets every run as well.
+    """
 
     def __init__(self, console: Console):
+        self.keep: Callable[[Run], None] = lambda run: None
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -40,7 +47,8 @@ class ProgressBar:
         self._task = self._bars.add_task("preparing", total=None)
 
     def __call__(self, run: Run, done: int, total: int) -> None:
-        """Move the bar."""
+        """Keep the run, and move the bar."""
+        self.keep(run)
         description = escape(f"{run.problem}, {run.solver}")
         self._bars.update(self._task, description=description, completed=done, total=total)
 
@@ -133,18 +141,15 @@ def _colour(line: Line, shown: dict[str, Text]) -> None:
         return
     shown["certified"].stylize("green" if line.certified == line.runs else "yellow")
     shown.get("deceived", Text()).stylize("bold red")
-    if line.failed or line.timed_out or line.stuck:
-        shown["otherwise"].stylize("yellow")
+    shown["otherwise"].stylize("yellow")
 
 
 def summary_line(comparison: Comparison) -> str:
     """Return the outcome in one line, for ``--quiet``."""
     parts = []
     for name in comparison.settings["solvers"]:
-        mine = [line for line in lines(comparison) if line.solver == name]
-        certified, runs = (
-            sum(getattr(line, what) for line in mine) for what in ("certified", "runs")
-        )
-        deceived = sum(line.deceived for line in mine)
-        parts.append(f"{name} {certified}/{runs}" + (f" ({deceived} deceived)" if deceived else ""))
+        runs = [run for run in comparison.runs if run.solver == name]
+        misses = count_endings(runs)
+        certified = misses.pop("certified", 0)
+        parts.append(f"{name} {certified}/{len(runs)}" + (f" ({in_words(misses)})" * bool(misses)))
     return f"certified: {', '.join(parts)}"

@@ -118,6 +118,8 @@ def boundary_lines(maps: Mapping[str, Map]) -> list[str]:
         letter, overall = name[0], 100 * np.nanmean(one.rate)
         law, crossings = one.law, int(np.isfinite(one.boundary).sum())
         where = "no boundary within the grid"
+        if crossings:
+            where = f"a boundary at {crossings} of {one.n.size} values of n, too little for a fit"
         if law is not None:
             where = (
                 f"half of the trials succeed at {letter} = {law.factor:.2g} n^{law.exponent:.2f}"

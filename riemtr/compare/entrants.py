@@ -28,10 +28,10 @@ DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "l
 
 _UNLIMITED = 10**6
 _PYMANOPT = {name: type(solver.optimizer) for name, solver in pymanopt_solvers().items()}
-# The fixed radius of the exact method: within it the costs here are near their quadratic models.
-_RADIUS = 0.3
-# The same for the log-cosh cost, which bends on the scale of mu: in units of mu over the size of
-# the data.
+# The fixed radius of the exact method where nobody chose another: its own default.
+_RADIUS = inspect.signature(ExactTRM).parameters["radius"].default
+# At most this for the log-cosh cost, which bends on the scale of mu: in units of mu over the size
+# of the data.
 _LOG_COSH_RADIUS = 0.5
 
 
@@ -96,7 +96,8 @@ def entrant(name: str, **options: Any) -> Entrant:
         where it has parameters of these names.
     **options
         Passed to the solver's constructor: ``entrant("exact", radius=0.05)``. Without a radius,
-        ``exact`` takes 0.3, or half of mu over the size of the data for the log-cosh cost.
+        ``exact`` takes the 0.1 of :func:`riemtr.ExactTRM`, or half of mu over the size of the data
+        for the log-cosh cost, where that is less.
 
     Examples
     --------

@@ -6,17 +6,18 @@ or let a notebook display it.
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
 
+from riemtr.compare.colours import PALETTE, colour, places
 from riemtr.compare.lines import KINDS
+from riemtr.compare.page_data import is_recovery
 from riemtr.compare.profiles import Profile, performance_profile
 from riemtr.compare.records import Comparison, Run
 from riemtr.errors import require
 
-# Okabe and Ito's palette, distinct also to the colour-blind; the yellow is too pale for lines.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8c6d31")
 _BAD = "#b00020"
 _STYLES = ("-", "--", "-.", ":")
 _MEASURES = {"seconds": "time", "oracles": "oracle calls"}
@@ -25,6 +26,7 @@ _AXES = {"seconds": "seconds", "oracles": "oracle calls"}
 _FLOOR = 1e-17
 # Starts drawn of each kind: beyond that lines only hide each other.
 _MOST_STARTS = 8
+_TITLE = 64  # letters that fit above one panel
 
 
 def profiles_figure(
@@ -51,10 +53,11 @@ def profiles_figure(
         performance_profile(comparison, name, solved=solved, tolerance=tolerance)
         for name in measures
     ]
+    plain_numbers = require("matplotlib.ticker", extra="plot").LogFormatter
     for axes, profile in zip(panels, profiles, strict=True):
         finite = [r for ratios in profile.ratios.values() for r in ratios[np.isfinite(ratios)]]
         right = 1.3 * max(finite, default=1.0) + 0.7
-        for name, (colour, style) in _looks(comparison).items():
+        for name, (hue, style) in _looks(comparison).items():
             ratios = profile.ratios[name]
             solved_ones = ratios[np.isfinite(ratios)]
             shares = np.arange(1, len(solved_ones) + 1) / max(len(ratios), 1)
@@ -62,26 +65,31 @@ def profiles_figure(
                 np.concatenate([[1.0], solved_ones, [right]]),
                 np.concatenate([[0.0], shares, [shares[-1] if len(shares) else 0.0]]),
                 where="post",
-                color=colour,
+                color=hue,
                 linestyle=style,
                 linewidth=2.0,
-                label=name,
+                label=name if len(solved_ones) else f"{name} (none)",
             )
         axes.set_xscale("log")
-        axes.set(xlim=(1.0, right), ylim=(0.0, 1.03))
+        for ticks in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            ticks(plain_numbers(labelOnlyBase=False, minor_thresholds=(2.0, 0.5)))
+        # From a little below zero, where the curves of those lie that solve none.
+        axes.set(xlim=(1.0, right), ylim=(-0.03, 1.03))
         axes.set_xlabel(f"within this factor of the best solver, in {_MEASURES[profile.measure]}")
         _plain_axes(axes)
     panels[0].set_ylabel("share of instances solved")
-    figure.suptitle(_what_is_solved(profiles[0]), fontsize=12)
+    title = _what_is_solved(profiles[0], is_recovery(comparison.runs))
+    figure.suptitle(textwrap.fill(title, _TITLE * len(measures)), fontsize=12)
     _legend_outside(figure, panels[-1])
     return figure
 
 
-def _what_is_solved(profile: Profile) -> str:
+def _what_is_solved(profile: Profile, recovery: bool) -> str:
     number = len(next(iter(profile.ratios.values()), ()))
     goal = "the end" if profile.tolerance is None else f"gradient norm {profile.tolerance:g}"
+    success = "every row certified" if recovery else "a certified minimizer"
     what = {
-        "certified": "a certified minimizer, measured to the end of the run",
+        "certified": f"{success}, measured to the end of the run",
         "reached": f"measured to {goal}, saddle points included",
     }[profile.solved]
     return f"Performance profiles, {number} instances; solved: {what}"
@@ -125,7 +133,7 @@ def convergence_figure(comparison: Comparison, problem: str | None = None) -> An
 
 def _draw_runs(axes: Any, comparison: Comparison, runs: list[Run], measure: str) -> None:
     least = 1.0 if measure == "oracles" else 1e-4
-    for name, (colour, style) in _looks(comparison).items():
+    for name, (hue, style) in _looks(comparison).items():
         label: str | None = name
         for run in (run for run in runs if run.solver == name):
             across = np.maximum(np.array(run.trajectory[measure], dtype=float), least)
@@ -134,7 +142,7 @@ def _draw_runs(axes: Any, comparison: Comparison, runs: list[Run], measure: str)
             axes.plot(
                 across,
                 height,
-                color=colour,
+                color=hue,
                 linestyle=style,
                 linewidth=1.2,
                 alpha=0.75,
@@ -146,10 +154,10 @@ def _draw_runs(axes: Any, comparison: Comparison, runs: list[Run], measure: str)
                 across[-1],
                 height[-1],
                 mark,
-                color=colour,
+                color=hue,
                 markersize=9 if bad else 5,
-                markeredgecolor=_BAD if bad else colour,
-                markerfacecolor=colour if bad or run.certified else "white",
+                markeredgecolor=_BAD if bad else hue,
+                markerfacecolor=hue if bad or run.certified else "white",
                 zorder=4,
             )
             label = None
@@ -177,8 +185,8 @@ def _looks(comparison: Comparison) -> dict[str, tuple[str, str]]:
     """A colour and a line style for each solver, the same in every figure."""
     names = comparison.settings.get("solvers", comparison.solvers)
     return {
-        name: (_COLOURS[number % len(_COLOURS)], _STYLES[number // len(_COLOURS) % len(_STYLES)])
-        for number, name in enumerate(names)
+        name: (colour(place), _STYLES[place // len(PALETTE) % len(_STYLES)])
+        for name, place in places(names).items()
     }
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from riemtr.compare.records import COUNTS, Comparison, Run
 from riemtr.errors import MissingExtraError
-from riemtr.files import save_figure, save_json, write_atomically
+from riemtr.files import plain, save_figure, save_json, write_atomically
+
+JOURNAL = "runs.jsonl"
+"""Runs as they are finished, a line each, until the comparison is written: a kill costs none."""
 
 OURS = ("comparison.json", "runs.csv", "environment.json", "profiles.png", "page.html")
 _FIGURES = "convergence-*.png"
@@ -50,6 +54,26 @@ def check_folder(folder: Path, force: bool = False) -> None:
             f"{folder} holds a comparison already ({', '.join(present)}); choose another folder, "
             "or pass force=True to replace it"
         )
+
+
+def open_journal(folder: Path, force: bool = False) -> Callable[[Run], None]:
+    """Check a folder, and return what keeps a run there as soon as it is finished."""
+    check_folder(folder, force)
+    path = folder / JOURNAL
+    if path.exists() and not force:
+        raise FileExistsError(
+            f"{path} holds the runs of a comparison that was killed; riemtr.compare.load reads it: "
+            "choose another folder, or pass force=True to replace it"
+        )
+    path.unlink(missing_ok=True)
+
+    def keep(run: Run) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            line = json.dumps(plain(asdict(run)), allow_nan=False, default=str)
+            file.write(f"{line}\n".encode())
+
+    return keep
 
 
 def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) -> Written:
@@ -95,6 +119,7 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
             left_out.append(f"no {what}: {error}")
     for stale in set(before) - set(files):  # only now: the new comparison is there
         stale.unlink()
+    (folder / JOURNAL).unlink(missing_ok=True)
     return Written(files, left_out)
 
 
@@ -149,7 +174,17 @@ def runs_csv(comparison: Comparison) -> str:
     """Return a table with a line per run, for spreadsheets."""
     tolerances = comparison.settings.get("tolerances", [])
     columns = [
-        *("problem", "kind", "start", "solver", "outcome", "claimed", "verdict", "certified"),
+        *(
+            "problem",
+            "kind",
+            "start",
+            "solver",
+            "outcome",
+            "ending",
+            "claimed",
+            "verdict",
+            "certified",
+        ),
         *("deceived", "success", "distance", "cost", "gradient_norm", "min_eigenvalue"),
         *("error_bound", "seconds", "iterations", "oracles"),
     ]

@@ -6,15 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from riemtr.compare.lines import lack_rounding
-from riemtr.compare.records import Comparison
+from riemtr.compare.records import ENDINGS, Comparison
 
 _RECOVERY = (
     "certified: every row is proved optimal by a duality gap",
     "solved: ended at the true dictionary",
     "rounded: at the true dictionary once riemtr rounds the rows",
     "time: median of the whole run, over the runs that ended",
-    "fell short: ended by itself, with rows that are not optimal",
 )
+_RECOVERY_ENDINGS = {
+    "unconfirmed": "by its own criterion, with rows that are not optimal",
+    "unfinished": "ended with rows that are not optimal, and does not call that converged",
+}
+# Endings that the solver gives a reason for.
+_EXPLAINED = ("failed", "unfinished", "stuck")
 
 
 def legend(comparison: Comparison) -> list[str]:
@@ -31,8 +36,9 @@ def legend(comparison: Comparison) -> list[str]:
             "about the curvature; calls of cost, gradient and Hessian together, a Hessian matrix "
             "as one per dimension",
             f"to {tolerances[-1]:g}: median time until the gradient norm was that small for good",
-            "fell short: ended by itself, the gradient not small, or the curvature undecided",
         ]
+    explained += explained_endings(comparison)
+    explained += _radii(settings)
     lacking = lack_rounding(comparison)
     if lacking:
         explained.append(f"rounding is all that is missing here: {', '.join(lacking)}")
@@ -42,13 +48,34 @@ def legend(comparison: Comparison) -> list[str]:
         (one["solver"], one["problem"]): one["reason"] for one in settings.get("not_applicable", [])
     }
     for run in comparison.runs:
-        if run.outcome == "failed":
+        if run.ending in _EXPLAINED:
             remarks.setdefault((run.solver, run.problem), run.status)
     explained += [f"{solver} on {problem}: {why}" for (solver, problem), why in remarks.items()]
     explained += _missing_saddles(settings)
     if settings.get("interrupted"):
         explained.append("interrupted: these are the runs that were finished")
     return explained
+
+
+def explained_endings(comparison: Comparison) -> list[str]:
+    """Explain the words for how runs ended, those that occur."""
+    tolerances, endings = comparison.settings.get("tolerances"), _RECOVERY_ENDINGS
+    if tolerances:
+        endings = {
+            "narrow": f"a minimizer, but for a gradient norm of up to twice {tolerances[-1]:g}",
+            "unconfirmed": "says so, but the gradient is not small, or the curvature undecided",
+            "unfinished": "the gradient is not small, or the curvature undecided, and no claim",
+        }
+    occurring = {run.ending for run in comparison.runs}
+    return [f"{ENDINGS[how]}: {why}" for how, why in endings.items() if how in occurring]
+
+
+def _radii(settings: dict[str, Any]) -> Iterator[str]:
+    """With what radius the methods ran that do not choose one themselves."""
+    for solver, radii in settings.get("fixed_radii", {}).items():
+        same = len(set(radii.values())) == 1
+        each = (f"{radius:g}" if same else f"{radius:g} on {on}" for on, radius in radii.items())
+        yield f"{solver}: fixed radius {', '.join(dict.fromkeys(each))}"
 
 
 def _missing_saddles(settings: dict[str, Any]) -> Iterator[str]:

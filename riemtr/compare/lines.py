@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from riemtr.compare.records import Comparison, Run, end
+from riemtr.compare.records import ENDINGS, Comparison, Run, end
 from riemtr.compare.recovery_check import EXACT
 
 KINDS = {"random": "random starts", "saddle": "starts at saddle points"}
@@ -25,11 +27,10 @@ class Line:
         Those that ended at a certified minimizer.
     deceived : int
         Those that called themselves converged at a saddle point or a maximizer.
-    stuck : int
-        Those that ended there without a claim.
     solved : int or None
         Those that ended at the known solution; None where it is not known.
-    timed_out, failed : int
+    endings : dict
+        How many ended how, by the keys of :data:`~riemtr.compare.records.ENDINGS`.
     seconds, oracles : float or None
         Medians of whole runs, over the certified ones; None where there are none. Where a
         comparison has no tolerances: over all that ended.
@@ -47,21 +48,13 @@ class Line:
     runs: int
     certified: int
     deceived: int
-    stuck: int
     solved: int | None
-    timed_out: int
-    failed: int
+    endings: dict[str, int]
     seconds: float | None
     oracles: float | None
     to_gradient: float | None = None
     rounded: int | None = None
     remark: str = ""
-
-    @property
-    def unreached(self) -> int:
-        """Runs that ended by themselves, but not at a critical point."""
-        at_critical_points = self.certified + self.deceived + self.stuck
-        return self.runs - at_critical_points - self.timed_out - self.failed
 
 
 def lines(comparison: Comparison) -> list[Line]:
@@ -98,16 +91,31 @@ def _line(
         runs=len(runs),
         certified=sum(run.certified for run in runs),
         deceived=sum(run.deceived for run in runs),
-        stuck=sum(run.stuck for run in runs),
         solved=sum(known) if known else None,
-        timed_out=sum(run.outcome == "timed out" for run in runs),
-        failed=len(failures),
+        endings=count_endings(runs),
         seconds=_median([run.seconds for run in timed]),
         oracles=_median([run.oracles for run in timed]),
         to_gradient=_median([one.seconds for one in reaches if one is not None]),
         rounded=_rounded(runs),
         remark=reason or (failures[0].status if failures else ""),
     )
+
+
+def count_endings(runs: Iterable[Run]) -> dict[str, int]:
+    """Return how many runs ended how, only the ways that occur, the best first."""
+    counts = Counter(run.ending for run in runs)
+    return {ending: counts[ending] for ending in ENDINGS if counts[ending]}
+
+
+def in_words(endings: Mapping[str, int]) -> str:
+    """Say how runs ended.
+
+    Examples
+    --------
+    >>> in_words({"stuck": 1, "unfinished": 2})
+    '1 at a saddle point, 2 fell short'
+    """
+    return ", ".join(f"{count} {ENDINGS[ending]}" for ending, count in endings.items())
 
 
 def _rounded(runs: list[Run]) -> int | None:

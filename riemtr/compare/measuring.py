@@ -11,7 +11,7 @@ import numpy as np
 
 from riemtr import problems as registry
 from riemtr.compare.deadline import OutOfTime, deadline
-from riemtr.compare.endings import OWN_HISTORY, run_solver
+from riemtr.compare.endings import OWN_HISTORY, Ending, run_solver
 from riemtr.compare.entrants import Demands, Entrant
 from riemtr.compare.records import Run
 from riemtr.compare.task import Task
@@ -24,11 +24,13 @@ from riemtr.problem import Evaluation
 from riemtr.problem.points import check_point
 from riemtr.problems import Case
 from riemtr.solvers import Status
-from riemtr.solvers.certificate import Tolerances, certify_evaluation
+from riemtr.solvers.certificate import MINIMIZER, Tolerances, certify_evaluation
 from riemtr.solvers.stopping import MaxSeconds
 
 # How far the known solution may be where its cost is not known, and no smoothing blurs it.
 _SAME_POINT = 1e-2
+# A gradient norm within this factor of its tolerance is a narrow miss, and no failure.
+_NARROWLY = 2.0
 
 
 def measure(task: Task, one: Entrant) -> Run:
@@ -38,51 +40,39 @@ def measure(task: Task, one: Entrant) -> Run:
     solver itself returned early because of it, and so does :class:`DoesNotApply`.
     """
     problem = WatchedProblem(task.case.problem)
-    about: dict[str, Any] = {
-        "problem": task.label,
-        "solver": one.name,
-        "start": task.number,
-        "kind": task.start.kind,
-    }
-    limit = task.demands.max_seconds
+    # The solver's own limit comes first: it leaves an endpoint.
+    last = 2.0 * task.demands.max_seconds + 1.0
     try:
         solver = one.make(task.case.problem, task.demands)
-        # The solver's own limit comes first: it leaves an endpoint.
         # Where its numbers end up is judged below: no need for numpy to warn of them.
         # A solver of riemtr's inside it ends gracefully on Ctrl-C, and nobody may have looked.
-        with interrupts_insisted_on(), deadline(2.0 * limit + 1.0), np.errstate(all="ignore"):
+        with interrupts_insisted_on(), deadline(last), np.errstate(all="ignore"):
             ending = run_solver(solver, problem, task)
         here = _endpoint(task, ending.point)
     except OutOfTime:
-        note = f"still running after {2.0 * limit + 1.0:g} s, without a result"
-        counts = problem.counts.as_dict()
-        return Run(
-            **about,
-            outcome="timed out",
-            status=note,
-            claimed=False,
-            seconds=problem.watch.seconds,
-            counts=counts,
-            oracles=oracle_calls(problem.counts, task),
-        )
+        outcome, said = "timed out", f"still running after {last:g} s, without a result"
     except DoesNotApply:
         raise
     except NotImplementedError as error:
         raise DoesNotApply(_in_words(error)) from error
     except (Exception, SystemExit) as error:  # whatever it is, the others go on
-        return Run(
-            **about,
-            outcome="failed",
-            status=f"{type(error).__name__}: {_in_words(error)}",
-            claimed=False,
-            seconds=problem.watch.seconds,
-            counts=problem.counts.as_dict(),
-            oracles=oracle_calls(problem.counts, task),
-        )
-    late = ending.out_of_time or ending.seconds > limit
+        outcome, said = "failed", f"{type(error).__name__}: {_in_words(error)}"
+    else:
+        return _record(task, one, ending, here)
+    return Run(
+        *(task.label, one.name, task.number, task.start.kind, outcome, said, False),
+        seconds=problem.watch.seconds,
+        counts=problem.counts.as_dict(),
+        oracles=oracle_calls(problem.counts, task),
+    )
+
+
+def _record(task: Task, one: Entrant, ending: Ending, here: Evaluation) -> Run:
+    """What there is to say of a run that has an endpoint."""
+    late = ending.out_of_time or ending.seconds > task.demands.max_seconds
     rows = [*ending.rows, (ending.seconds, here.cost, here.gradient_norm, ending.counts)]
     return Run(
-        **about,
+        *(task.label, one.name, task.number, task.start.kind),
         outcome="timed out" if late else "ended",
         status=ending.status,
         claimed=ending.claimed,
@@ -116,8 +106,12 @@ def _endpoint(task: Task, point: Any) -> Evaluation:
 def _judged(task: Task, here: Evaluation) -> dict[str, Any]:
     """The certificate of an endpoint, and how it compares with the known solution."""
     demands = task.demands
-    tolerances = Tolerances(demands.tolerance * SLACK, demands.curvature_tolerance)
+    tolerances, looser = (
+        Tolerances(demands.tolerance * factor, demands.curvature_tolerance)
+        for factor in (SLACK, _NARROWLY)
+    )
     certificate = certify_evaluation(here, tolerances)
+    critical = here.gradient_norm <= tolerances.gradient
     success, distance = _compare_with_truth(task.case, here)
     return {
         "verdict": certificate.verdict,
@@ -127,6 +121,7 @@ def _judged(task: Task, here: Evaluation) -> dict[str, Any]:
         "gradient_norm": here.gradient_norm,
         "min_eigenvalue": _finite(certificate.min_eigenvalue),
         "error_bound": _finite(certificate.error_bound),
+        "narrow": not critical and certify_evaluation(here, looser).verdict == MINIMIZER,
     }
 
 

@@ -11,8 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -20,13 +19,13 @@ from typing import Any
 
 from riemtr.compare.page_data import is_recovery, page_data
 from riemtr.compare.page_words import figures, headline, lead
-from riemtr.compare.records import Comparison
+from riemtr.compare.records import ENDINGS, Comparison, Run
 from riemtr.errors import require
 from riemtr.files import plain, write_atomically
 
 _SCRIPTS = ("page_profile.js", "page_plots.js", "page_table.js", "page.js")
 _TROUBLES = 40  # rows of what went wrong
-_COUNT = re.compile(r" after \d+ iterations?\b")
+_COUNT = re.compile(r" after \d+ iterations?\b(, [\d.]+ seconds)?")
 
 
 def write_page(comparison: Comparison, path: Path) -> Path:
@@ -129,28 +128,29 @@ def _verdicts(recovery: bool) -> str:
 
 
 def _troubles(comparison: Comparison) -> str:
-    """Return the section on what did not end, or did not apply; empty if there is nothing."""
-    # Runs that were out of time differ in how far they came: that is no reason of its own.
-    found = Counter(
-        (run.solver, run.problem, run.outcome, _COUNT.sub("", run.status))
-        for run in comparison.runs
-        if run.outcome != "ended"
-    )
-    absent = {
-        (one["solver"], one["problem"], "does not apply", one["reason"]): ""
+    """Return the section on all runs that were not certified; empty if there is nothing."""
+    # Runs that ended the same way differ in how far they came: that is no reason of its own.
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in comparison.runs:
+        if not run.certified:
+            key = (run.solver, run.problem, ENDINGS[run.ending], _COUNT.sub("", run.status))
+            found.setdefault(key, []).append(run)
+    listed = [(key, str(len(runs)), _steepest(runs)) for key, runs in found.items()]
+    listed += [
+        ((one["solver"], one["problem"], "does not apply", one["reason"]), "", "")
         for one in comparison.settings.get("not_applicable", [])
-    }
-    listed = [*found.most_common(), *absent.items()]
+    ]
     if not listed:
         return ""
     rows = "".join(
         f"<tr><th scope='row'>{escape(solver)}</th><td>{escape(problem)}</td><td>{escape(outcome)}"
-        f"</td><td class='number'>{count}</td><td>{escape(status)}</td></tr>"
-        for (solver, problem, outcome, status), count in listed[:_TROUBLES]
+        f"</td><td class='number'>{count}</td><td class='number'>{norm}</td>"
+        f"<td>{escape(status)}</td></tr>"
+        for (solver, problem, outcome, status), count, norm in listed[:_TROUBLES]
     )
     more = len(listed) - _TROUBLES
     rest = f"<p>{more} more in the data beside this page.</p>" if more > 0 else ""
-    names = ("solver", "problem", "how", "runs", "why")
+    names = ("solver", "problem", "how", "runs", "gradient norm at most", "what it said")
     head = "".join(f"<th scope='col'>{name}</th>" for name in names)
     return (
         "<section id='troubles' aria-labelledby='troubles-title'>"
@@ -159,6 +159,11 @@ def _troubles(comparison: Comparison) -> str:
         f"<table class='plain'><tr>{head}</tr>{rows}</table></div>"
         f"{rest}</section>"
     )
+
+
+def _steepest(runs: Sequence[Run]) -> str:
+    norms = [run.gradient_norm for run in runs if run.gradient_norm is not None]
+    return f"{max(norms):.2g}" if norms else ""
 
 
 def _interrupted(settings: Mapping[str, Any]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from riemtr.compare.colours import colour, places
+from riemtr.compare.legend import explained_endings
 from riemtr.compare.lines import lines
 from riemtr.compare.profiles import LEAST, complete_instances
-from riemtr.compare.records import RECOVERY, Comparison, Run
+from riemtr.compare.records import ENDINGS, RECOVERY, Comparison, Run
+from riemtr.compare.table import otherwise
 
 STARTS_DRAWN = 20
 """Convergence is drawn for so many starts per problem and kind: more lines hide each other."""
@@ -21,14 +24,6 @@ _FEWEST, _MOST = 8, 150  # points of one line
 _DIGITS = 4
 _DETAILS = 12  # further measures to choose from
 
-_CATEGORIES = {
-    "certified": "certified minimizer",
-    "deceived": "“converged” at a saddle point",
-    "unconfirmed": "“converged”, not confirmed",
-    "unfinished": "ended, not converged",
-    "timed out": "timed out",
-    "failed": "failed with an error",
-}
 _ROWS_CERTIFIED = {
     "certified": "every row certified",
     "unconfirmed": "“converged”, not every row optimal",
@@ -51,14 +46,15 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
     """
     runs = comparison.runs
     solvers, problems = solvers_of(comparison), comparison.problems
+    hues = places([*comparison.settings.get("solvers", {}), *comparison.solvers])
     kinds = list(dict.fromkeys(run.kind for run in runs))
     tolerances = _tolerances(comparison)
-    names = list(_CATEGORIES)
     measures = _measures(runs)
     curves, note = _curves(runs)
     complete = set(complete_instances(comparison))
     return {
         "solvers": solvers,
+        "colours": [colour(hues[name]) for name in solvers],
         "problems": problems,
         "kinds": kinds,
         "categories": [{"key": key, "label": label} for key, label in _labels(runs).items()],
@@ -69,7 +65,7 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
             "problem": _numbers(problems, (run.problem for run in runs)),
             "kind": _numbers(kinds, (run.kind for run in runs)),
             "start": [run.start for run in runs],
-            "category": _numbers(names, map(category, runs)),
+            "category": _numbers(list(ENDINGS), (run.ending for run in runs)),
             # Whether every solver came to this problem and start.
             "compared": [(run.problem, run.start) in complete for run in runs],
         },
@@ -87,7 +83,7 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
         "curves_note": note,
         "table": _table(comparison, solvers, kinds),
         "hidden": _hidden(runs, problems, kinds),
-        "table_note": _table_note(runs, tolerances),
+        "table_note": " ".join(_table_notes(comparison, tolerances)),
     }
 
 
@@ -102,23 +98,6 @@ def is_recovery(runs: Iterable[Run]) -> bool:
     return any(
         "rows_certified" in run.details or run.problem.partition(":")[0] == RECOVERY for run in runs
     )
-
-
-def category(run: Run) -> str:
-    """Return how a run ended, one of six ways; the first that applies.
-
-    Examples
-    --------
-    >>> category(Run("rayleigh", "sd", 0, "saddle", "ended", "", claimed=True, verdict="saddle"))
-    'deceived'
-    """
-    if run.outcome in ("timed out", "failed"):
-        return run.outcome
-    if run.certified:
-        return "certified"
-    if run.deceived:
-        return "deceived"
-    return "unconfirmed" if run.claimed else "unfinished"
 
 
 def rounded(value: Any) -> float | int | None:
@@ -139,6 +118,7 @@ def _table(comparison: Comparison, solvers: list[str], kinds: list[str]) -> list
             "seconds": rounded(line.seconds),
             "oracles": rounded(line.oracles),
             "to_gradient": rounded(line.to_gradient),
+            "otherwise": otherwise(line),
         }
         for line in lines(comparison)
         if line.solver in solvers
@@ -146,7 +126,7 @@ def _table(comparison: Comparison, solvers: list[str], kinds: list[str]) -> list
 
 
 def _labels(runs: Sequence[Run]) -> dict[str, str]:
-    return _CATEGORIES | (_ROWS_CERTIFIED if is_recovery(runs) else {})
+    return ENDINGS | (_ROWS_CERTIFIED if is_recovery(runs) else {})
 
 
 def _tolerances(comparison: Comparison) -> list[float]:
@@ -162,20 +142,21 @@ def _hidden(runs: Sequence[Run], problems: Sequence[str], kinds: Sequence[str]) 
     return [name for name, hidden in useless.items() if hidden]
 
 
-def _table_note(runs: Sequence[Run], tolerances: Sequence[float]) -> str:
-    if is_recovery(runs):
-        return (
+def _table_notes(comparison: Comparison, tolerances: Sequence[float]) -> Iterator[str]:
+    if is_recovery(comparison.runs):
+        yield (
             "Certified: linear programming proves that no direction near gives a sparser row (in "
             "the l1 norm), for every row. Solved: the dictionary is exact. Exact after rounding: "
             "it is once riemtr rounds the rows. Medians are over the runs that ended."
         )
-    if tolerances:
-        return (
+    elif tolerances:
+        yield (
             "Solved: at the known solution, where there is one. Seconds and calls are medians over "
             "the certified runs; those of whole runs include what a solver spends on the curvature "
             "once the gradient is small."
         )
-    return ""
+    for sentence in explained_endings(comparison):
+        yield f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _numbers(names: Sequence[str], values: Iterable[str]) -> list[int]:

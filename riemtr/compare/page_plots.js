@@ -1,23 +1,21 @@
 "use strict";
 
 // Every drawing is a function of the data and of what is selected: (data, chosen) -> {traces, layout}.
-// Colours keep apart for the colour-blind (Okabe and Ito, 2008) on light and on dark; dashes and
-// symbols say the same once more.
-const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C", "#8C6D31"];
+// Dashes and symbols say what colours say once more.
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
 const CATEGORY_COLOURS = {
   certified: "#009E73",
+  narrow: "#7FC97F",
   deceived: "#D55E00",
   unconfirmed: "#E69F00",
+  stuck: "#8C6D31",
   unfinished: "#8C8C8C",
   "timed out": "#56B4E9",
   failed: "#CC79A7",
 };
-const CATEGORY_PATTERNS = { deceived: "x", unconfirmed: "/", unfinished: "", "timed out": ".", failed: "\\" };
+const CATEGORY_PATTERNS = { narrow: "|", deceived: "x", unconfirmed: "/", stuck: "+", unfinished: "", "timed out": ".", failed: "\\" };
 
-const LIGHT_CATEGORIES = ["unconfirmed", "timed out", "failed"];
-
-const colourOf = (solver) => COLOURS[solver % COLOURS.length];
+const LIGHT_CATEGORIES = ["narrow", "unconfirmed", "timed out", "failed"];
 
 // Plotly reads a little HTML in texts; names are to be shown as they are.
 function literal(text) {
@@ -130,7 +128,7 @@ function profileCurves(data, chosen) {
     // From the left edge at height 0, and on to the right edge at the last height.
     x: [1, ...x, furthest],
     y: [0, ...y, y.length ? y[y.length - 1] : 0].map((share) => 100 * share),
-    line: { shape: "hv", color: colourOf(solver), dash: DASHES[solver % DASHES.length], width: 2.5 },
+    line: { shape: "hv", color: data.colours[solver], dash: DASHES[solver % DASHES.length], width: 2.5 },
     hovertemplate: "%{y:.0f} % within %{x:.3g} times the best<extra>%{fullData.name}</extra>",
   }));
   const what = chosen.measure === "seconds" ? "seconds" : "oracle calls";
@@ -169,7 +167,7 @@ function convergenceCurves(data, chosen) {
     }
     if (!x.length) return;
     const shared = { type: "scatter", name: literal(name), legendgroup: `solver ${solver}`, hoverinfo: "text+x+y" };
-    const colour = colourOf(solver);
+    const colour = data.colours[solver];
     traces.push({ ...shared, uid: `line ${solver}`, mode: "lines", x, y, text, opacity: 0.75, line: { color: colour, width: 1.6 } });
     const marker = { color: colour, symbol: ends.symbol, size: 8, line: { color: colour, width: 1.5 } };
     traces.push({ ...shared, uid: `end ${solver}`, mode: "markers", x: ends.x, y: ends.y, text: ends.text, marker, showlegend: false });
@@ -207,7 +205,7 @@ function runMarks(data, chosen, number) {
   const heights = logarithmic ? above(shown) : shown;
   const traces = data.solvers.map((name, solver) => {
     const places = runs.map((run, place) => place).filter((place) => data.runs.solver[runs[place]] === solver);
-    const colour = colourOf(solver);
+    const colour = data.colours[solver];
     return {
       type: "scatter",
       mode: "markers",

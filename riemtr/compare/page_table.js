@@ -16,15 +16,14 @@ function tableColumns(data) {
     { key: "solver", label: "solver", ...word("solvers", "solver") },
     { key: "problem", label: "problem", ...word("problems", "problem") },
     { key: "kind", label: "starts", ...word("kinds", "kind") },
-    { key: "certified", label: "certified", number: true, best: true, ...share("certified"), text: (row) => (row.runs ? share("certified").text(row) : "does not apply") },
+    { key: "certified", label: "certified", number: true, best: true, ...share("certified") },
     { key: "deceived", label: "“converged” at a saddle", number: true, ...figure("deceived") },
     { key: "solved", label: "solved", number: true, best: true, ...share("solved") },
     { key: "rounded", label: "exact after rounding", number: true, best: true, ...share("rounded") },
     { key: "seconds", label: "seconds, whole run", number: true, ...figure("seconds") },
     { key: "oracles", label: "oracle calls, whole run", number: true, ...figure("oracles") },
     { key: "toGradient", label: `seconds to gradient ${tightest}`, number: true, ...figure("to_gradient") },
-    { key: "failed", label: "failed", number: true, ...figure("failed") },
-    { key: "timedOut", label: "timed out", number: true, ...figure("timed_out") },
+    { key: "otherwise", label: "otherwise", value: (row) => row.otherwise || null, text: (row) => row.otherwise },
   ].filter(({ key, value }) => !data.hidden.includes(key) && data.table.some((row) => value(row) !== null));
 }
 
@@ -53,7 +52,7 @@ function drawTable(data, chosen) {
       const line = document.createElement("tr");
       const before = shown[i - 1];
       if (!sorting && before && (before.problem !== row.problem || before.kind !== row.kind)) line.className = "first";
-      line.append(...columns.map((column) => cell(column, row)));
+      line.append(...columns.map((column) => cell(data, column, row)));
       return line;
     }),
   );
@@ -72,14 +71,14 @@ function heading({ key, label, number }, chosen) {
   return head;
 }
 
-function cell(column, row) {
+function cell(data, column, row) {
   const place = document.createElement(column.key === "solver" ? "th" : "td");
   if (column.number) place.className = "number";
   if (column.key === "solver") {
     place.scope = "row";
     const swatch = document.createElement("span");
     swatch.className = "swatch";
-    swatch.style.background = colourOf(row.solver);
+    swatch.style.background = data.colours[row.solver];
     place.append(swatch);
   }
   place.append(column.text(row));
@@ -89,6 +88,6 @@ function cell(column, row) {
     place.style.setProperty("--share", `${100 * value}%`);
     if (value === 1) place.classList.add("all");
   }
-  if (["deceived", "failed", "timedOut"].includes(column.key) && value > 0) place.classList.add("deceived");
+  if (column.key === "deceived" && value > 0) place.classList.add("deceived");
   return place;
 }

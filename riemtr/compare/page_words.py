@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from riemtr.compare.lines import lack_rounding
+from riemtr.compare.lines import count_endings, in_words, lack_rounding
 from riemtr.compare.page_data import is_recovery, solvers_of
 from riemtr.compare.records import Comparison, Run
 
@@ -13,7 +13,7 @@ _NAMED = 6  # names in a sentence before "and 3 others"
 
 
 def headline(comparison: Comparison) -> str:
-    """Return one sentence: who was certified, and whose "converged" endpoints are saddles.
+    """Return who succeeded in every run, and of everybody else how often and how they did not.
 
     Examples
     --------
@@ -23,13 +23,22 @@ def headline(comparison: Comparison) -> str:
     ...     Run("rayleigh", "sd", 0, *ended, claimed=True, verdict="saddle"),
     ... ]
     >>> headline(Comparison({}, {}, tuple(runs)))
-    'practical ended at a certified minimizer in its only run; sd stopped at a saddle point and
-    called it converged 1 of 1 times.'
+    'practical ended at a certified minimizer in its only run. Misses: sd 1 of 1 (1 “converged” at
+    a saddle point).'
     """
-    by_solver = _by_solver(comparison)
-    if is_recovery(comparison.runs):
-        return _recovery_headline(by_solver, lack_rounding(comparison))
-    return f"{_certified(by_solver)}; {_deceived(by_solver)}."
+    if not is_recovery(comparison.runs):
+        return _told(
+            comparison, "ended at a certified minimizer", lambda run: run.certified, _endings
+        )
+    if all(run.success is None for run in comparison.runs):
+        return _told(
+            comparison, "found rows that are all proved optimal", lambda run: run.certified, _excess
+        )
+    lacking = lack_rounding(comparison)
+    verb = "is" if len(lacking) == 1 else "are"
+    rest = f" {_names(lacking)} {verb} exact once riemtr rounds the rows." if lacking else ""
+    exact = "recovered the dictionary exactly"
+    return _told(comparison, exact, lambda run: bool(run.success), _error) + rest
 
 
 def lead(comparison: Comparison) -> list[str]:
@@ -69,23 +78,48 @@ def _by_solver(comparison: Comparison) -> dict[str, list[Run]]:
     return found
 
 
-def _certified(by_solver: dict[str, list[Run]]) -> str:
-    complete = [name for name, runs in by_solver.items() if all(run.certified for run in runs)]
+def _told(
+    comparison: Comparison,
+    deed: str,
+    succeeded: Callable[[Run], bool],
+    how: Callable[[Sequence[Run]], str],
+) -> str:
+    by_solver = _by_solver(comparison)
+    misses = {name: [r for r in runs if not succeeded(r)] for name, runs in by_solver.items()}
+    complete = [name for name, missed in misses.items() if not missed]
+    sizes = {len(by_solver[name]) for name in complete}
+    what = "method" if is_recovery(comparison.runs) else "solver"
+    first = f"No {what} {deed} in all its runs"
     if complete:
-        sizes = {len(by_solver[name]) for name in complete}
-        return f"{_names(complete)} ended at a certified minimizer in {_every(sizes, complete)}"
-    best = max(by_solver, key=lambda name: _share(by_solver[name]))
-    count = sum(run.certified for run in by_solver[best])
-    if not count:
-        return "No solver ended at a certified minimizer"
-    return (
-        f"No solver was certified in all its runs, {best} came closest with {count} of "
-        f"{len(by_solver[best])}"
-    )
+        first = f"{_names(complete)} {deed} in {_every(sizes, complete)}"
+    others = [
+        f"{name} {len(missed)} of {len(by_solver[name])} ({how(missed)})"
+        for name, missed in misses.items()
+        if missed
+    ]
+    # All of them, whoever made them: a failure that is not named looks like a success.
+    return f"{first}. Misses: {'; '.join(others)}." if others else f"{first}."
 
 
-def _share(runs: Sequence[Run]) -> float:
-    return sum(run.certified for run in runs) / len(runs)
+def _endings(runs: Sequence[Run]) -> str:
+    return in_words(count_endings(runs))
+
+
+def _error(runs: Sequence[Run]) -> str:
+    errors = [run.distance for run in runs if run.distance is not None]
+    typical = [f"median error {statistics.median(errors):.1g}"] if errors else []
+    return ", ".join([*typical, *_unended(runs)])
+
+
+def _excess(runs: Sequence[Run]) -> str:
+    known = [run.details["median_excess"] for run in runs if "median_excess" in run.details]
+    above = f"a typical row is {100 * statistics.median(known or [0]):.2g} % above its minimum"
+    return ", ".join([*([above] if known else []), *_unended(runs)])
+
+
+def _unended(runs: Sequence[Run]) -> list[str]:
+    endings = count_endings(run for run in runs if run.outcome != "ended")
+    return [in_words(endings)] if endings else []
 
 
 def _every(sizes: set[int], names: Sequence[str]) -> str:
@@ -94,59 +128,6 @@ def _every(sizes: set[int], names: Sequence[str]) -> str:
     if len(sizes) > 1:
         return "all their runs"
     return f"all {min(sizes)} runs{' each' if len(names) > 1 else ''}"
-
-
-def _deceived(by_solver: dict[str, list[Run]]) -> str:
-    times = {name: sum(run.deceived for run in runs) for name, runs in by_solver.items()}
-    worst = sorted((name for name in times if times[name]), key=lambda name: -times[name])
-    deed = "stopped at a saddle point and called it converged"
-    if not worst:
-        return f"no solver {deed}"
-    often = [f"{name} {times[name]} of {len(by_solver[name])} times" for name in worst]
-    if len(worst) == 1:
-        return f"{worst[0]} {deed} {often[0].removeprefix(f'{worst[0]} ')}"
-    return f"these {deed}: {_names(often)}"
-
-
-def _recovery_headline(by_solver: dict[str, list[Run]], lacking: Sequence[str]) -> str:
-    known = any(run.success is not None for runs in by_solver.values() for run in runs)
-    if not known:
-        return _unknown_truth(by_solver)
-    exact = [name for name, runs in by_solver.items() if all(run.success for run in runs)]
-    others = {
-        name: [run.distance for run in runs if run.distance is not None]
-        for name, runs in by_solver.items()
-        if name not in exact
-    }
-    near = [f"{name} {statistics.median(errors):.1g}" for name, errors in others.items() if errors]
-    sizes = {len(by_solver[name]) for name in exact}
-    first = (
-        f"{_names(exact)} recovered the dictionary exactly in {_every(sizes, exact)}"
-        if exact
-        else "No method recovered the dictionary exactly in all its runs"
-    )
-    whose = " of the others" if exact else ""
-    errors = f"; median errors{whose}: {_names(near)}" if near else ""
-    verb = "is" if len(lacking) == 1 else "are"
-    rest = f"; {_names(lacking)} {verb} exact once riemtr rounds the rows" if lacking else ""
-    return f"{first}{errors}{rest}."
-
-
-def _unknown_truth(by_solver: dict[str, list[Run]]) -> str:
-    proved = [name for name, runs in by_solver.items() if all(run.certified for run in runs)]
-    first = f"{_names(proved)} found" if proved else "No method found"
-    excesses = {
-        name: [run.details["median_excess"] for run in runs if "median_excess" in run.details]
-        for name, runs in by_solver.items()
-        if name not in proved
-    }
-    above = [
-        f"{100 * statistics.median(values):.2g} % for {name}"
-        for name, values in excesses.items()
-        if values
-    ]
-    second = f"; a typical row is above its proven minimum by {_names(above)}" if above else ""
-    return f"{first} rows that are all proved optimal{second}."
 
 
 def _names(names: Sequence[str]) -> str:

@@ -16,6 +16,18 @@ COUNTS = ("costs", "gradients", "hessian_products", "hessian_matrices")
 RECOVERY = "dictionary-recovery"
 """The label of comparisons of whole recovery methods."""
 
+ENDINGS = {
+    "certified": "certified minimizer",
+    "narrow": "narrowly missed",
+    "deceived": "“converged” at a saddle point",
+    "unconfirmed": "“converged”, not confirmed",
+    "stuck": "at a saddle point",
+    "unfinished": "fell short",
+    "timed out": "timed out",
+    "failed": "failed",
+}
+"""The ways a run can end, :attr:`Run.ending`, in the words of tables, page and headline."""
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -85,6 +97,9 @@ class Run:
         Whatever else is worth keeping, as JSON knows it.
     oracles : int or None
         Oracle calls of the whole run in one number, see :class:`Reach`.
+    narrow : bool
+        Whether the endpoint would be certified if the gradient norm were allowed to be twice the
+        tightest tolerance.
     """
 
     problem: str
@@ -108,6 +123,26 @@ class Run:
     trajectory: dict[str, list[float]] = field(default_factory=dict, repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
     oracles: int | None = None
+    narrow: bool = False
+
+    @property
+    def ending(self) -> str:
+        """How it ended, one of :data:`ENDINGS`; the first that applies.
+
+        Examples
+        --------
+        >>> Run("rayleigh", "sd", 0, "saddle", "ended", "", claimed=True, verdict="saddle").ending
+        'deceived'
+        """
+        if self.outcome in ("timed out", "failed"):
+            return self.outcome
+        if self.certified:
+            return "certified"
+        if self._at_a_saddle:
+            return "deceived" if self.claimed else "stuck"
+        if self.narrow:
+            return "narrow"
+        return "unconfirmed" if self.claimed else "unfinished"
 
     @property
     def certified(self) -> bool:
@@ -118,11 +153,6 @@ class Run:
     def deceived(self) -> bool:
         """Whether the solver calls itself converged where the certificate shows a way down."""
         return self.claimed and self._at_a_saddle
-
-    @property
-    def stuck(self) -> bool:
-        """Whether it ended there without calling that converged."""
-        return self._at_a_saddle and not self.claimed
 
     @property
     def _at_a_saddle(self) -> bool:
@@ -182,7 +212,9 @@ def end(run: Run, tolerance: float | None) -> Reach | None:
 
 
 def load(path: str | Path) -> Comparison:
-    """Read a comparison that was saved."""
+    """Read a comparison that was saved, or what a ``runs.jsonl`` has of one that was killed."""
+    if Path(path).suffix == ".jsonl":
+        return _load_journal(path)
     try:
         content = json.loads(Path(path).read_bytes())
     except ValueError as error:  # UnicodeDecodeError included
@@ -190,15 +222,27 @@ def load(path: str | Path) -> Comparison:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise _not_ours(path, f"it does not say that its format is {FORMAT!r}")
     try:
-        runs = tuple(
-            Run(**{**run, "reached": tuple(Reach(**reach) for reach in run["reached"])})
-            for run in content["runs"]
-        )
+        runs = tuple(map(_run, content["runs"]))
         return Comparison(dict(content["settings"]), dict(content["environment"]), runs)
     except KeyError as error:
         raise _not_ours(path, f"it has no {error}") from error
     except (TypeError, ValueError) as error:
         raise _not_ours(path, f"its records have another form ({error})") from error
+
+
+def _run(record: dict[str, Any]) -> Run:
+    return Run(**{**record, "reached": tuple(Reach(**reach) for reach in record["reached"])})
+
+
+def _load_journal(path: str | Path) -> Comparison:
+    """Read lines of runs; one that was torn when the comparison was killed is left out."""
+    whole = Path(path).read_bytes().split(b"\n")[:-1]
+    try:
+        runs = tuple(_run(json.loads(line)) for line in whole)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _not_ours(path, f"its lines are no records of runs ({error})") from error
+    tolerances = sorted({reach.tolerance for run in runs for reach in run.reached}, reverse=True)
+    return Comparison({"tolerances": tolerances, "interrupted": True}, {}, runs)
 
 
 def _not_ours(path: str | Path, why: str) -> ValueError:

@@ -7,6 +7,7 @@ off the clock.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import integer
+from riemtr.arguments import check_positive, integer
 from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.estimates import Estimate, RecoveryMethod
 from riemtr.compare.ica import fast_ica, picard_o
@@ -136,8 +137,8 @@ def compare_recovery(
     factories = _factories(methods)
     integer("starts", starts, low=1)
     integer("seed", seed, low=0)
-    if not max_seconds > 0:
-        raise ValueError(f"max_seconds must be positive; got {max_seconds!r}")
+    if max_seconds != math.inf:
+        check_positive("max_seconds", max_seconds, " or inf")
     given = {"n": n, "p": p, "theta": theta, "condition": condition, "noise": noise}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     described, draw = of_model(**chosen) if image is None else of_image(image, chosen)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from riemtr.arguments import integer
+from riemtr.arguments import check_positive, integer
 from riemtr.compare.cases import as_cases, labelled, spelling
 from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
 from riemtr.compare.measuring import measure, warm_up
@@ -19,6 +19,7 @@ from riemtr.environment import environment
 from riemtr.errors import DoesNotApply
 from riemtr.problems import Case
 from riemtr.recovery.threads import blas_threads_for
+from riemtr.solvers import FixedRadius, TrustRegion
 
 TOLERANCES = (1e-2, 1e-4, 1e-6)
 # The search for saddle points is given at least this, however short the runs may be.
@@ -97,9 +98,9 @@ def compare(
     if starts == saddles == 0:
         raise ValueError("starts and saddles must not both be 0: there would be nothing to run")
     goals = _checked_tolerances(tolerances)
-    for name, value in (("curvature_tolerance", curvature_tolerance), ("max_seconds", max_seconds)):
-        if not value > 0.0:
-            raise ValueError(f"{name} must be positive; got {value!r}")
+    check_positive("curvature_tolerance", curvature_tolerance)
+    if max_seconds != math.inf:
+        check_positive("max_seconds", max_seconds, " or inf")
     entrants = as_entrants(solvers)
     demands = Demands(goals[-1], float(curvature_tolerance), float(max_seconds))
     given = labelled(problems)
@@ -114,6 +115,7 @@ def compare(
     settings = {
         "problems": {label: run.about[label] for label in cases if label in run.about},
         "solvers": {one.name: run.description(one.name) for one in entrants},
+        "fixed_radii": run.fixed_radii,
         "starts": starts,
         "saddles": saddles,
         "seed": seed,
@@ -150,6 +152,7 @@ class _Comparing:
         self.runs: list[Run] = []
         self.about: dict[str, dict[str, Any]] = {}
         self._descriptions: dict[str, dict[str, list[str]]] = {}
+        self.fixed_radii: dict[str, dict[str, float]] = {}
         self.not_applicable: list[dict[str, str]] = []
         self.interrupted = False
         self.watcher: Progress | None = None
@@ -228,9 +231,12 @@ class _Comparing:
         """Keep what the solvers are on this problem: some settings depend on it."""
         for one in self.entrants:
             try:
-                said = str(one.make(case.problem, self.demands))
+                solver = one.make(case.problem, self.demands)
+                said = str(solver)
             except Exception as error:
-                said = f"cannot be made: {error}"
+                solver, said = None, f"cannot be made: {error}"
+            if isinstance(solver, TrustRegion) and isinstance(solver.radius, FixedRadius):
+                self.fixed_radii.setdefault(one.name, {})[label] = solver.radius.radius
             self._descriptions.setdefault(one.name, {}).setdefault(said, []).append(label)
 
     def description(self, name: str) -> str:

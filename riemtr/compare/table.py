@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Iterable
 
 from riemtr.compare.legend import legend
-from riemtr.compare.lines import KINDS, Line, lines
+from riemtr.compare.lines import KINDS, Line, in_words, lines
 from riemtr.compare.records import Comparison
 
 
@@ -56,13 +56,8 @@ def otherwise(line: Line) -> str:
     """Say what became of the other runs."""
     if not line.runs:
         return "does not apply"
-    parts = (
-        (line.stuck, "at a saddle point"),
-        (line.timed_out, "timed out"),
-        (line.failed, "failed"),
-        (line.unreached, "fell short"),
-    )
-    return ", ".join(f"{count} {what}" for count, what in parts if count)
+    in_columns = ("certified", "deceived")
+    return in_words({how: n for how, n in line.endings.items() if how not in in_columns})
 
 
 def in_seconds(value: float) -> str:

@@ -105,8 +105,8 @@ def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
     """Return where the success rate crosses one half, at one n.
 
     The crossing that misjudges the fewest trials, as if the rate were a step there: it needs no
-    model, and isolated outliers do not move it. Between two values of y it is their geometric
-    mean; NaN where the step would lie outside the values.
+    model, and isolated outliers do not move it. Between the two values of y around it the rates are
+    interpolated in log y; NaN where the step would lie outside the values.
 
     Parameters
     ----------
@@ -121,6 +121,8 @@ def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
     --------
     >>> half_way(np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 1.0, 0.0, 0.2]), rising=False)
     2.8284271247461903
+    >>> half_way(np.array([1.0, 4.0]), np.array([0.75, 0.25]), rising=False)
+    2.0
     """
     chance = np.asarray(rate) if rising else 1.0 - np.asarray(rate)
     # The step after the first i values: successes before it and failures from it on are wrong.
@@ -128,4 +130,6 @@ def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
     best = int(np.argmin(wrong))
     if best in (0, len(chance)):
         return float("nan")
-    return float(np.sqrt(y[best - 1] * y[best]))
+    # The first of the best steps has a chance below one half before it, and not below it after.
+    share = (0.5 - chance[best - 1]) / (chance[best] - chance[best - 1])
+    return float(y[best - 1] ** (1.0 - share) * y[best] ** share)

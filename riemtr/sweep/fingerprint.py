@@ -1,7 +1,10 @@
 """What a task does, in a short string: its code, and that of the functions of its module it uses.
 
-Numbers of its module that it uses are part of it, and methods of classes there. What the task has
-from another module is not, nor are texts and arrays.
+Numbers, texts, arrays and containers of its module that it uses are part of it, and methods of
+classes there. Not covered: what the task has from another module; objects of other kinds,
+attributes of classes, and files; what a container or an array holds beyond its first parts; what
+was put into a container in this process after its first fingerprint, as into a cache. A text that
+names the time or a temporary folder makes every start another experiment.
 """
 
 from __future__ import annotations
@@ -9,12 +12,26 @@ from __future__ import annotations
 import dis
 import hashlib
 import inspect
+import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from riemtr.bytecode import described_code, described_constant
+import numpy as np
+
+from riemtr.bytecode import described_code
+
+_SCALARS = (bool, int, float, complex, str, bytes, type(None))
+_CONTAINERS = (tuple, list, dict, set, frozenset)
+_PLAIN = (*_SCALARS, *_CONTAINERS, np.ndarray, np.generic)
+# Enough to notice an edit, and soon done however much there is, in circles or not.
+_MOST_PARTS = 100_000
+_MOST_BYTES = 64 * 2**20
+_DEEPEST = 20
+
+# By the object's id, with the object, so that no other one gets it.
+_first_digests: dict[int, tuple[Any, str]] = {}
 
 
 def fingerprint(task: Callable[..., Any]) -> str:
@@ -56,7 +73,8 @@ def is_other(code: str | None, known: str | None) -> bool:
 
 def _compiler() -> str:
     """What decides how the same source is compiled."""
-    return f"{sys.implementation.cache_tag}-{sys.flags.optimize}"
+    # And the way it is described here, so that older fingerprints show nothing.
+    return f"{sys.implementation.cache_tag}-{sys.flags.optimize}-2"
 
 
 def _functions(task: Any) -> list[FunctionType]:
@@ -117,21 +135,53 @@ def _rebound(function: FunctionType) -> set[str]:
     }
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_number, value))
-    return isinstance(value, bool | int | float | complex)
-
-
 def _described(function: FunctionType) -> list[Any]:
     defaults = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
     constants = {
-        name: repr(described_constant(value))
+        name: _digest(value)
         for name, value in _mentioned(function)
-        if _is_number(value) and name not in _rebound(function)
+        if isinstance(value, _PLAIN)
+        and name not in _rebound(function)
+        and not name.startswith("__")  # such as __file__, which says where the code is
     }
     return [
         described_code(function.__code__),
-        [described_constant(value) for value in defaults],
+        [_digest(value) for value in defaults],
         sorted(constants.items()),
     ]
+
+
+def _digest(value: Any) -> str:
+    """Return a digest of what a value holds, of a container that of its first fingerprint."""
+    if isinstance(value, _SCALARS):
+        return _hashed(value)
+    # The task may fill it, as a cache; another one of the same name is another object.
+    kept = _first_digests.setdefault(id(value), (value, _hashed(value)))
+    return kept[1]
+
+
+def _hashed(value: Any) -> str:
+    digest = hashlib.sha256()
+    for part in itertools.islice(_parts(value), _MOST_PARTS):
+        digest.update(repr(part).encode())
+    return digest.hexdigest()
+
+
+def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
+    """What a value is made of, the same in every process; of other objects only their type."""
+    yield type(value).__name__
+    if isinstance(value, np.ndarray | np.generic):
+        flat = np.asarray(value)
+        yield str(flat.dtype), flat.shape
+        if not flat.dtype.hasobject:
+            first = flat.flat[: _MOST_BYTES // max(flat.dtype.itemsize, 1)]
+            yield hashlib.sha256(first.tobytes()).hexdigest()
+    elif isinstance(value, _SCALARS):
+        yield value
+    elif isinstance(value, _CONTAINERS):
+        yield len(value)
+        inside: Iterable[Any] = value.items() if isinstance(value, dict) else value
+        if isinstance(value, set | frozenset):  # their order depends on hashes
+            inside = sorted(map(_hashed, value)) if len(value) <= _MOST_PARTS else ()
+        for part in inside if depth < _DEEPEST else ():
+            yield from _parts(part, depth + 1)

@@ -101,7 +101,9 @@ def figure(maps: Mapping[str, Map], title: str = "") -> Any:
     bar = drawing.colorbar(mesh, ax=list(axes), shrink=0.85, pad=0.02)
     bar.set_label("share of trials that succeed")
     if title:
-        drawing.suptitle(textwrap.fill(title, _TITLE * len(maps)))
+        # An equation stays on its line: no-break spaces are none that a title is broken at.
+        whole = title.replace(" = ", "\u00a0=\u00a0")
+        drawing.suptitle(textwrap.fill(whole, _TITLE * len(maps)))
     return drawing
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import real
+from riemtr.arguments import check_positive, real
 from riemtr.data import Conditioned, ExactlySparse, Identity, paper_sample_size
 from riemtr.data.metrics import reconstruction_error
 from riemtr.errors import unknown_name
@@ -69,8 +69,7 @@ class PhaseTransition:
                 raise unknown_name(name, getattr(self, name), valid)
         real("condition_number", self.condition_number, low=1.0)
         real("noise", self.noise, low=0.0)
-        if real("mu", self.mu, low=0.0) == 0.0:
-            raise ValueError(f"mu must be positive; got {self.mu!r}")
+        check_positive("mu", self.mu)
         conditioned = self.dictionary == "conditioned"
         common = {
             "mu": self.mu,

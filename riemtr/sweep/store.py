@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.environment import environment
+from riemtr.file_lock import only_writer
 from riemtr.files import durable_file
 from riemtr.sweep.cells import Cell
-from riemtr.sweep.lock import only_writer
 from riemtr.sweep.outcomes import Outcome
 from riemtr.sweep.same_experiment import check_code, check_same
 from riemtr.sweep.store_lines import decode, encode, from_line, to_line
@@ -111,7 +111,7 @@ def open_store(
     if path is None:
         yield Store()
         return
-    with made_folder(path.parent), only_writer(path):
+    with made_folder(path.parent), only_writer(path, "store"):
         new = not path.exists()
         if new:
             _create(path, task)

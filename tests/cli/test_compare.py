@@ -62,7 +62,7 @@ def test_settings_reach_the_comparison(tmp_path, no_pictures):
     found = load(tmp_path / "comparison.json")
     settings = found.settings
     assert found.problems == ["rayleigh:n=5", "brockett:n=5:k=1"]
-    assert "FixedRadius(radius=0.2)" in settings["solvers"]["exact:radius=0.2"]
+    assert "radius=0.2" in settings["solvers"]["exact:radius=0.2"]
     assert settings["tolerances"] == [1e-3, 1e-8]
     assert (settings["max_seconds"], settings["repeats"], settings["seed"]) == (5.0, 2, 3)
     assert settings["curvature_tolerance"] == 1e-5
@@ -77,7 +77,9 @@ def test_settings_reach_the_comparison(tmp_path, no_pictures):
 
 def test_quiet_is_one_line():
     outcome = compare(*QUICK, "--solvers", "practical,lbfgs", "--quiet")
-    assert outcome.output == "certified: practical 3/3, lbfgs 2/3 (1 deceived)\n"
+    assert outcome.output == (
+        "certified: practical 3/3, lbfgs 2/3 (1 “converged” at a saddle point)\n"
+    )
 
 
 def test_ones_own_solver_from_the_working_folder(tmp_path, monkeypatch):
@@ -111,6 +113,22 @@ def test_ctrl_c_shows_and_saves_what_is_finished(tmp_path, no_pictures):
     assert [run.solver for run in load(tmp_path / "comparison.json").runs] == ["practical"]
 
 
+def test_a_comparison_that_is_stopped_before_it_is_saved_leaves_its_runs(tmp_path, monkeypatch):
+    def stopped(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("riemtr.cli.compare.write_folder", stopped)
+    arguments = [*QUICK, "--solvers", "practical,lbfgs", "--out", tmp_path]
+    outcome = compare(*arguments)
+    assert outcome.exit_code == 130
+    assert "interrupted while saving; all runs are in" in words(outcome)
+    assert {run.solver for run in load(tmp_path / "runs.jsonl").runs} == {"practical", "lbfgs"}
+    refused = compare(*arguments)
+    assert refused.exit_code == 2
+    assert "holds the runs of a comparison that was killed" in refused.stderr
+    assert "add --force to replace it" in refused.stderr
+
+
 def test_whole_recovery_methods(tmp_path):
     outcome = compare(
         *("dictionary-recovery:n=5", "--solvers", "riemtr,msp", "--starts", 1, "-p", "p=1000"),
@@ -142,7 +160,7 @@ def test_whole_recovery_methods(tmp_path):
         (["rayleigh", "--solvers", "nowhere:Solver"], "cannot import the solver"),
         (["rayleigh", "--tolerances", "small"], "--tolerances must be numbers separated"),
         (["rayleigh", "--tolerances", "0"], "--tolerances must be a list of positive"),
-        (["rayleigh", "--max-seconds", "0"], "--max-seconds must be positive"),
+        (["rayleigh", "--max-seconds", "0"], "--max-seconds must be a positive finite number"),
         (["dictionary-recovery", "rayleigh"], "give it alone"),
         (["dictionary-recovery", "--saddles", "2"], "has no --saddles; leave it out"),
         (["dictionary-recovery", "--solvers", "exact"], "--solvers must be one of"),

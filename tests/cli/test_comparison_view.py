@@ -55,7 +55,9 @@ def test_what_does_not_fit_at_all_is_said():
 
 
 def test_one_line_for_all():
-    assert summary_line(example()) == "certified: fast 2/3 (1 deceived), slow 3/3"
+    assert summary_line(example()) == (
+        "certified: fast 2/3 (1 “converged” at a saddle point), slow 3/3"
+    )
 
 
 def test_after_an_error_the_bar_is_gone():

@@ -48,15 +48,20 @@ def test_failures_are_told_once_of_a_kind():
 
 
 @pytest.mark.parametrize(
-    ("law", "where"),
+    ("law", "boundary", "where"),
     [
-        (PowerLaw(0.5, 0.9), "half of the trials succeed at k = 0.5 n^0.90"),
-        (None, "no boundary within the grid"),
+        (PowerLaw(0.5, 0.9), np.zeros(6), "half of the trials succeed at k = 0.5 n^0.90"),
+        (None, np.full(6, np.nan), "no boundary within the grid"),
+        # The figure has these three points, and no line.
+        (
+            *(None, np.array([np.nan, 1, 1, 1, np.nan, np.nan])),
+            "a boundary at 3 of 6 values of n, too little for a fit",
+        ),
     ],
 )
-def test_where_the_boundary_is(law, where):
+def test_where_the_boundary_is(law, boundary, where):
     rate = np.array([[1.0, 0.5], [np.nan, 0.0]])
-    one = Map("k-n", np.arange(6), np.arange(2), rate, 1, np.zeros(6), law)
+    one = Map("k-n", np.arange(6), np.arange(2), rate, 1, boundary, law)
     assert boundary_lines({"k-n": one}) == [
         f"[bold]k-n[/]  {where} [dim](50% of all trials succeed)[/]"
     ]

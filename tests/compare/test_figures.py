@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from riemtr.compare.figures import convergence_figure, profiles_figure
+from riemtr.compare.page_data import page_data
 from tests.compare.made_up import comparison, example, run
+from tests.compare.page_examples import recovery_comparison
 
 
 def lines_of(axes):
@@ -26,6 +28,37 @@ def test_profiles_show_the_shares():
         .get_suptitle()
         .endswith("solved: measured to gradient norm 1e-06, saddle points included")
     )
+
+
+def test_a_title_fits_its_figure_and_names_what_is_certified():
+    figure = profiles_figure(recovery_comparison())
+    first, second = figure.get_suptitle().split("\n")
+    assert first == "Performance profiles, 3 instances; solved: every row certified,"
+    assert second == "measured to the end of the run"
+    figure.canvas.draw()
+    box = figure._suptitle.get_window_extent()
+    assert 0 < box.x0 < box.x1 < figure.bbox.width
+
+
+def test_who_solves_nothing_is_seen_and_named():
+    (axes, _) = profiles_figure(comparison(run("a", 0, 3), run("b", 0))).axes
+    assert axes.get_ylim()[0] < 0
+    assert set(lines_of(axes)) == {"a", "b (none)"}
+
+
+def test_a_solver_has_its_colour_in_any_order():
+    names = ["practical", "mine", "exact"]
+    seen = []
+    for order in (names, names[::-1]):
+        found = comparison(*(run(name, 0, 3) for name in order))
+        drawn = {
+            k: line.get_color() for k, line in lines_of(profiles_figure(found).axes[0]).items()
+        }
+        data = page_data(found)
+        assert dict(zip(data["solvers"], data["colours"], strict=True)) == drawn
+        seen.append(drawn)
+    assert seen[0] == seen[1]
+    assert len(set(seen[0].values())) == 3
 
 
 def test_without_counts_there_is_no_panel_for_them():

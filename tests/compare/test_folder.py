@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from riemtr.compare import figures, load, write_folder
 from riemtr.compare import folder as module
-from riemtr.compare.folder import runs_csv
+from riemtr.compare.folder import open_journal, runs_csv
 from riemtr.errors import MissingExtraError
 from tests.compare.made_up import comparison, example, run
 
@@ -46,6 +46,7 @@ def test_a_line_per_run():
     assert first["seconds_to_1e-06"] == "0.05"
     assert first["seconds_to_0.01"] == second["seconds_to_1e-06"] == ""
     assert (first["certified"], second["certified"]) == ("True", "False")
+    assert (first["ending"], second["ending"]) == ("certified", "unfinished")
     assert first["status"] == "fine, thanks"
     assert first["costs"] == "15"
     assert first["seconds"] == "0.15"
@@ -117,3 +118,34 @@ def test_what_lacks_a_package_is_left_out(tmp_path, monkeypatch):
     written = write_folder(example(), tmp_path)
     assert [path.name for path in written.files] == [*ALWAYS, "page.html"]
     assert written.left_out == ["no figures: this feature needs 'matplotlib'"]
+
+
+def test_finished_runs_are_kept_until_the_comparison_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_write_page", lambda comparison, folder: [])
+    monkeypatch.setattr(module, "_write_figures", lambda comparison, folder: [])
+    folder = tmp_path / "new"
+    keep = open_journal(folder)
+    assert not folder.exists()  # before there is something to keep
+    for one in example().runs:
+        keep(one)
+    journal = folder / "runs.jsonl"
+    found = load(journal)
+    assert found.runs == example().runs
+    assert found.settings == {"tolerances": [1e-6], "interrupted": True}
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-5])  # killed while it wrote
+    assert load(journal).runs == example().runs[:-1]
+    with pytest.raises(FileExistsError, match="holds the runs of a comparison that was killed"):
+        open_journal(folder)
+    open_journal(folder, force=True)
+    assert not journal.exists()
+    journal.write_bytes(whole)
+    assert [path.name for path in write_folder(example(), folder).files] == ALWAYS
+    assert not journal.exists()
+
+
+def test_lines_of_something_else_are_no_comparison(tmp_path):
+    for line in ('{"a": 1}', "[]", "no"):
+        (tmp_path / "runs.jsonl").write_text(f"{line}\n")
+        with pytest.raises(ValueError, match="its lines are no records of runs"):
+            load(tmp_path / "runs.jsonl")

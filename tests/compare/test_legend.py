@@ -47,6 +47,29 @@ def test_whole_methods_have_words_of_their_own():
     assert "deceived" not in text
 
 
+def test_only_endings_that_occur_are_explained():
+    narrow = run("a", 0, verdict="not-critical", claimed=True, narrow=True)
+    text = text_of(comparison(narrow))
+    assert "narrowly missed: a minimizer, but for a gradient norm of up to twice 1e-06" in text
+    assert "not confirmed" not in text
+    assert "fell short" not in text
+    text = text_of(comparison(run("a", 0, claimed=True)))
+    assert "“converged”, not confirmed: says so, but the gradient is not small" in text
+
+
+def test_who_fell_short_says_why():
+    text = text_of(comparison(run("exact", 0, status="cycling: use a smaller radius")))
+    assert "exact on easy: cycling: use a smaller radius" in text
+
+
+def test_fixed_radii_are_told():
+    same = {"exact": {"easy": 0.1, "hard": 0.1}}
+    assert "exact: fixed radius 0.1\n" in text_of(comparison(run("a", 0, 3), fixed_radii=same))
+    different = {"exact": {"easy": 0.1, "hard": 0.005}}
+    text = text_of(comparison(run("a", 0, 3), fixed_radii=different))
+    assert "exact: fixed radius 0.1 on easy, 0.005 on hard\n" in text
+
+
 def test_the_first_error_of_a_solver_on_a_problem_is_told():
     failed = {"outcome": "failed", "verdict": None}
     text = text_of(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import riemtr
@@ -76,6 +78,54 @@ def test_not_even_where_it_is_a_kind_of_ours(task, clock):
     assert run.seconds == pytest.approx(0.5)
     plain = once.solve(task.case.problem, task.start.point)
     assert run.counts["gradients"] == 2 * plain.counts.gradients
+
+
+@pytest.mark.parametrize("solver", [riemtr.PracticalTRM(tolerance=1e-6), riemtr.ExactTRM(0.3)])
+def test_the_same_method_reaches_tolerances_at_the_same_time_under_another_name(
+    task, clock, solver
+):
+    matrix = np.diag(np.arange(1.0, 7.0))
+
+    def takes_a_millisecond(function):
+        def call(*arrays):
+            clock.now += 1e-3
+            return function(*arrays)
+
+        return call
+
+    problem = riemtr.Problem(
+        riemtr.Sphere(6),
+        takes_a_millisecond(lambda x: x @ matrix @ x),
+        euclidean_gradient=takes_a_millisecond(lambda x: 2 * matrix @ x),
+        euclidean_hessian=takes_a_millisecond(lambda x, v: 2 * matrix @ v),
+    )
+    slow = replace(task, case=replace(task.case, problem=problem, truth=None))
+    own = run_of(slow, solver)
+    wrapped = run_of(slow, Solver(lambda *given: solver.solve(*given, rng=0)))
+    assert own.seconds > own.reached[-1].seconds
+    assert wrapped.seconds == pytest.approx(own.seconds)
+    when = [[reach.seconds for reach in run.reached] for run in (own, wrapped)]
+    assert when[0] == pytest.approx(when[1])
+
+
+@pytest.mark.parametrize(
+    ("eigenvector", "norm", "ending"),
+    [
+        (0, 0.5e-6, "certified"),
+        (0, 1.4e-6, "narrow"),
+        (0, 2.1e-6, "unconfirmed"),
+        (1, 0.5e-6, "deceived"),
+        (1, 1.4e-6, "unconfirmed"),  # near a saddle point: nothing was narrowly missed there
+    ],
+)
+def test_a_gradient_within_twice_the_tolerance_is_narrowly_missed(task, eigenvector, norm, ending):
+    values, vectors = (task.case.truth.details[name] for name in ("eigenvalues", "eigenvectors"))
+    # Turned by an angle t towards the last eigenvector the gradient norm is gap * sin 2t.
+    angle = np.arcsin(norm / (values[-1] - values[eigenvector])) / 2
+    point = np.cos(angle) * vectors[:, eigenvector] + np.sin(angle) * vectors[:, -1]
+    run = run_of(task, Solver(lambda *given: SimpleNamespace(point=point, converged=True)))
+    assert run.gradient_norm == pytest.approx(norm, rel=1e-6)
+    assert run.ending == ending
 
 
 def test_easier_versions_count_too():

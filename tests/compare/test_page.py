@@ -379,6 +379,27 @@ def test_says_what_went_wrong_and_how_to_do_it_again(page):
     assert "the steady one" in text
 
 
+def test_names_are_not_broken(browser, tmp_path):
+    long = "a-problem-with-a-long-name:n=100"
+    runs = [solver_run(long, "pymanopt-particle-swarm", i, "random", 1.0) for i in range(2)]
+    runs += [Run(long, "pymanopt-particle-swarm", 2, "random", "failed", "no " * 90, False)]
+    runs += [solver_run("rayleigh", "exact", i, "random", 1.0) for i in range(2)]
+    browser.pretend(width=1200)
+    browser.open(Comparison({"tolerances": [1e-6]}, {}, tuple(runs)), tmp_path)
+    heights = browser.ask(
+        """return [...document.querySelectorAll('#table tbody tr, #troubles tr')]
+          .flatMap((row) => [...row.cells].slice(0, 2))
+          .map((cell) => cell.firstChild ? [cell.textContent, (() => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            return range.getBoundingClientRect().height;
+          })()] : null)"""
+    )
+    assert {text for text, _ in heights} > {long, "pymanopt-particle-swarm"}
+    assert all(height < 30 for _, height in heights)
+    assert browser.errors() == []
+
+
 def test_fits_a_phone(page):
     page.pretend(width=390)
     page.wait("return document.querySelector('#profile .main-svg').clientWidth <= 390")
@@ -454,8 +475,29 @@ def test_runs_out_of_time_are_listed_together():
         for start in range(3)
     ]
     text = page_html(Comparison({}, {}, tuple(runs)))
-    row = "<td>timed out</td><td class='number'>3</td><td>Terminated - max time reached.</td>"
+    row = (
+        "<td>timed out</td><td class='number'>3</td><td class='number'>1e-08</td>"
+        "<td>Terminated - max time reached.</td>"
+    )
     assert row in text
+
+
+def test_every_run_that_was_not_certified_is_listed_with_its_reason():
+    about = ("rayleigh", "exact", 0, "random", 1.0, "not-critical")
+    own = solver_run(*about, claimed=False, status="cycling", gradient_norm=0.25)
+    wrong = solver_run("rayleigh", "sd", 0, "random", 1.0, "not-critical", gradient_norm=0.5)
+    late = "min grad norm reached after 7 iterations, 0.01 seconds"
+    near = solver_run("rayleigh", "cg", 0, "random", 1.0, "not-critical", status=late, narrow=True)
+    text = page_html(Comparison({}, {}, (own, wrong, near)))
+    for solver, how, norm, said in (
+        ("exact", "fell short", "0.25", "cycling"),
+        ("sd", "“converged”, not confirmed", "0.5", "converged"),
+        ("cg", "narrowly missed", "1e-08", "min grad norm reached"),
+    ):
+        assert (
+            f"<th scope='row'>{solver}</th><td>rayleigh</td><td>{how}</td><td class='number'>1</td>"
+            f"<td class='number'>{norm}</td><td>{said}</td>"
+        ) in text
 
 
 def test_interrupted_is_said():

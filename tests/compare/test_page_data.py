@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from riemtr.compare.page import script_json
-from riemtr.compare.page_data import STARTS_DRAWN, category, page_data, rounded
-from riemtr.compare.records import Comparison, Run
+from riemtr.compare.page_data import STARTS_DRAWN, page_data, rounded
+from riemtr.compare.records import Comparison
 from tests.compare.page_examples import (
     EVIL,
     TOLERANCES,
@@ -18,29 +18,6 @@ from tests.compare.page_examples import (
     solver_comparison,
     solver_run,
 )
-
-
-@pytest.mark.parametrize(
-    ("outcome", "claimed", "verdict", "expected"),
-    [
-        ("ended", True, "minimizer", "certified"),
-        ("ended", False, "minimizer", "certified"),
-        ("timed out", True, "minimizer", "timed out"),
-        ("timed out", True, "saddle", "timed out"),
-        ("ended", True, "saddle", "deceived"),
-        ("ended", True, "maximizer", "deceived"),
-        ("ended", False, "saddle", "unfinished"),
-        ("ended", True, "unresolved", "unconfirmed"),
-        ("ended", True, "not-critical", "unconfirmed"),
-        ("ended", False, "not-critical", "unfinished"),
-        ("timed out", False, "not-critical", "timed out"),
-        ("timed out", False, None, "timed out"),
-        ("failed", False, None, "failed"),
-    ],
-)
-def test_every_run_ends_in_one_of_six_ways(outcome, claimed, verdict, expected):
-    run = Run("rayleigh", "mine", 0, "random", outcome, "", claimed, verdict=verdict)
-    assert category(run) == expected
 
 
 def test_columns_are_those_of_the_runs():

@@ -5,20 +5,35 @@ from tests.compare.made_up import comparison, example, run
 
 
 @pytest.mark.parametrize(
-    ("changes", "certified", "deceived", "stuck"),
+    ("outcome", "claimed", "verdict", "expected"),
     [
-        ({"verdict": "minimizer", "claimed": True}, True, False, False),
-        ({"verdict": "minimizer", "claimed": False}, True, False, False),
-        ({"verdict": "saddle", "claimed": True}, False, True, False),
-        ({"verdict": "maximizer", "claimed": False}, False, False, True),
-        ({"verdict": "unresolved", "claimed": True}, False, False, False),
-        ({"verdict": "minimizer", "claimed": True, "outcome": "timed out"}, False, False, False),
-        ({"verdict": "saddle", "claimed": True, "outcome": "timed out"}, False, False, False),
+        ("ended", True, "minimizer", "certified"),
+        ("ended", False, "minimizer", "certified"),
+        ("timed out", True, "minimizer", "timed out"),
+        ("timed out", True, "saddle", "timed out"),
+        ("ended", True, "saddle", "deceived"),
+        ("ended", True, "maximizer", "deceived"),
+        ("ended", False, "saddle", "stuck"),
+        ("ended", True, "unresolved", "unconfirmed"),
+        ("ended", True, "not-critical", "unconfirmed"),
+        ("ended", False, "not-critical", "unfinished"),
+        ("timed out", False, "not-critical", "timed out"),
+        ("timed out", False, None, "timed out"),
+        ("failed", False, None, "failed"),
     ],
 )
-def test_what_an_ending_counts_as(changes, certified, deceived, stuck):
-    one = run("a", 0, 3, **changes)
-    assert (one.certified, one.deceived, one.stuck) == (certified, deceived, stuck)
+def test_every_run_ends_in_one_of_the_ways(outcome, claimed, verdict, expected):
+    one = run("a", 0, 3, outcome=outcome, claimed=claimed, verdict=verdict)
+    assert one.ending == expected
+    assert one.certified == (expected == "certified")
+    assert one.deceived == (expected == "deceived")
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_a_narrow_miss_is_neither_success_nor_failure(claimed):
+    near = run("a", 0, 3, verdict="not-critical", claimed=claimed, narrow=True)
+    assert (near.ending, near.certified) == ("narrow", False)
+    assert run("a", 0, 3, outcome="timed out", narrow=True).ending == "timed out"
 
 
 def test_the_end_is_that_of_the_run_or_of_a_tolerance():

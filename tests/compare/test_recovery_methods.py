@@ -230,7 +230,8 @@ def test_patches_of_an_image_have_no_truth():
         ({"methods": []}, "methods must be a list of at least one name"),
         ({"methods": ["msp", "msp"]}, "methods must have names of their own; 'msp' comes twice"),
         ({"starts": 0}, "starts must be"),
-        ({"max_seconds": -1.0}, r"max_seconds must be positive; got -1\.0"),
+        ({"max_seconds": None}, "max_seconds must be a positive finite number or inf; got None"),
+        ({"max_seconds": -1.0}, r"max_seconds must be a positive finite number or inf; got -1\.0"),
         ({"theta": 2.0}, "theta must be"),
     ],
 )

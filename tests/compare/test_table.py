@@ -29,11 +29,16 @@ def test_every_other_outcome_has_a_word():
         run("a", 4, verdict="unresolved", claimed=True, success=None),
         run("a", 5, 7, outcome="timed out"),  # at a minimizer, but late
         run("a", 6, 7, outcome="timed out", verdict="saddle"),
+        run("a", 7, verdict="not-critical", claimed=True),
+        run("a", 8, verdict="not-critical", claimed=True, narrow=True),
     )
     (line,) = lines(found)
-    assert (line.certified, line.deceived, line.stuck) == (0, 0, 1)
+    assert (line.certified, line.deceived) == (0, 0)
     assert line.seconds is None
-    assert cells(found)[0][-1] == "1 at a saddle point, 3 timed out, 1 failed, 2 fell short"
+    assert cells(found)[0][-1] == (
+        "1 narrowly missed, 2 “converged”, not confirmed, 1 at a saddle point, 1 fell short, "
+        "3 timed out, 1 failed"
+    )
     assert "a on easy: ValueError: no" in as_text(found)
 
 
@@ -60,7 +65,7 @@ def test_recovery_shows_the_time_of_all_that_ended_and_what_rounding_would_mend(
     ]
     assert cells(found) == [
         ("exact", "3/3", "3/3", "3/3", "2 s", ""),
-        ("near", "0/3", "0/3", "3/3", "2 s", "3 fell short"),
+        ("near", "0/3", "0/3", "3/3", "2 s", "3 “converged”, not confirmed"),
     ]
     assert "time: median of the whole run, over the runs that ended" in as_text(found)
     assert "rounding is all that is missing here: near" in as_text(found)

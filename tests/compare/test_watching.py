@@ -1,6 +1,8 @@
 import copy
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import riemtr
 from riemtr.compare.watching import WatchedProblem
@@ -53,20 +55,40 @@ def test_notes_are_of_points_whose_gradient_was_asked_for():
     assert [row[3].costs for row in watched.rows] == [0, 1]
 
 
-def test_notes_are_off_the_clock(monkeypatch):
-    now = [0.0]
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that costs and counters move: ``clock.now``."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("time.perf_counter", lambda: clock.now)
+    return clock
 
+
+def test_a_row_is_of_the_moment_the_gradient_is_known(clock):
+    watched = WatchedProblem(problem())
+    here = watched.at(np.eye(4)[1])
+    clock.now = 1.0
+    _ = here.gradient
+    clock.now = 7.0  # for the curvature
+    here.hessian(np.eye(4)[0])
+    watched.note()
+    (row,) = watched.rows
+    assert (row[0], row[3]) == (1.0, Counts(gradients=1))
+    assert watched.counts == Counts(gradients=1, hessian_products=1)
+    assert watched.watch.seconds == 7.0
+
+
+def test_notes_are_off_the_clock(clock, monkeypatch):
     def slow_snapshot(counts):
-        now[0] += 5.0
+        clock.now += 5.0
         return copy.copy(counts)
 
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     monkeypatch.setattr(Counts, "snapshot", slow_snapshot)
     watched = WatchedProblem(problem())
-    _ = watched.at(np.eye(4)[1]).gradient
-    now[0] = 1.0
+    here = watched.at(np.eye(4)[1])
+    clock.now = 1.0
+    _ = here.gradient
     watched.note()
-    assert now[0] == 6.0
+    assert clock.now == 6.0
     assert watched.watch.seconds == 1.0
     assert watched.rows[0][0] == 1.0
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import types
 
+import numpy as np
 import pytest
 
 from riemtr.sweep.fingerprint import fingerprint, is_other
@@ -153,3 +154,71 @@ def test_classes_that_refer_to_each_other_and_counters():
     assert fingerprint(module.task) == first
     exec("def value(): return 2\nTwo.value = staticmethod(value)", module.__dict__)
     assert fingerprint(module.task) != first
+
+
+def with_constant(value, **known):
+    module = types.ModuleType("users_module")
+    module.__dict__.update(known)
+    exec(f"VALUE = {value}\ndef task(rng, n):\n    return {{'out': VALUE}}\n", module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("'a'", "'b'"),
+        ("b'a'", "b'b'"),
+        ("None", "False"),
+        ("[1, 2]", "[1, 3]"),
+        ("[1, 2]", "(1, 2)"),
+        ("{'a': [1, {'b': 2}]}", "{'a': [1, {'b': 3}]}"),
+        ("{'a': 1, 'b': 2}", "{'a': 2, 'b': 1}"),
+        ("{'a', 'b'}", "{'a', 'c'}"),
+        ("np.arange(3)", "np.arange(3.0)"),
+        ("np.zeros((2, 3))", "np.zeros((3, 2))"),
+        ("{'weights': np.array([1.0, 2.0])}", "{'weights': np.array([1.0, 2.5])}"),
+        ("np.arange(6).reshape(2, 3).T", "np.arange(6).reshape(3, 2)"),
+        ("np.float64(1.0)", "np.float64(2.0)"),
+    ],
+)
+def test_what_a_constant_holds_counts(one, other):
+    first, second, again = (
+        fingerprint(with_constant(value, np=np).task) for value in (one, other, one)
+    )
+    assert first == again
+    assert first != second
+
+
+def test_what_a_default_holds_counts():
+    source = "def task(rng, table={'a': 1}): return table"
+    assert fingerprint(made(source)) != fingerprint(made(source.replace("1", "2")))
+    assert fingerprint(made(source)) == fingerprint(made(source))
+
+
+def test_a_cache_that_fills_is_the_same_cache():
+    module = with_constant("{}")
+    first = fingerprint(module.task)
+    module.VALUE[1] = "found"
+    assert fingerprint(module.task) == first
+
+
+def test_where_a_module_is_kept_does_not_count():
+    source = "def task(rng): return {'where': __file__}"
+    one, other = (types.ModuleType("users_module") for _ in range(2))
+    one.__file__, other.__file__ = "/here.py", "/there.py"
+    for module in (one, other):
+        exec(source, module.__dict__)
+    assert fingerprint(one.task) == fingerprint(other.task)
+
+
+def test_circles_and_masses_end_soon():
+    module = with_constant("[]")
+    module.VALUE.append(module.VALUE)
+    wide = with_constant("None")
+    wide.VALUE = [0]
+    for _ in range(60):
+        wide.VALUE = [wide.VALUE, wide.VALUE]  # 2^60 numbers
+    large = with_constant("None")
+    large.VALUE = np.lib.stride_tricks.as_strided(np.zeros(1), (2**40,), (0,))
+    for one in (module, wide, large):
+        assert fingerprint(one.task) == fingerprint(one.task)

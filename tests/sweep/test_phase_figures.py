@@ -4,6 +4,8 @@ import pytest
 from riemtr.sweep.cells import make_cells
 from riemtr.sweep.outcomes import Failure, Outcome
 from riemtr.sweep.phase_figures import figure, success_map
+from riemtr.sweep.phase_report import title as phase_title
+from riemtr.sweep.phase_transition import PhaseTransition
 from riemtr.sweep.table import Table
 
 
@@ -32,7 +34,8 @@ def test_rates_are_shares_of_the_trials():
         [[1, 1, 1], [0.25] * 3, [nan, 0, 0], [nan, 0, 0], [nan, nan, 0], [nan, nan, 0]],
     )
     assert found.repetitions == 4
-    np.testing.assert_allclose(found.boundary, np.sqrt(5 * 10))
+    # Two thirds of the way from all to a quarter of the trials, in log k.
+    np.testing.assert_allclose(found.boundary, 5 * 2 ** (2 / 3))
     assert found.law.exponent == pytest.approx(0.0, abs=0.1)
 
 
@@ -87,6 +90,12 @@ def test_a_map_of_one_setting_can_be_drawn():
     assert single.law is None
     assert np.isnan(single.boundary).all()
     assert len(figure({"k-n": single}).axes) == 2
+
+
+def test_a_title_is_not_broken_within_an_equation():
+    made = success_map(table(SAMPLES, lambda s, seed: s["p"] > 2 * s["n"]), "p-n")
+    title = figure({"p-n": made}, phase_title(PhaseTransition())).get_suptitle()
+    assert title.replace("\u00a0", " ").split("\n")[-1] == "A = I"
 
 
 def test_a_long_title_stays_inside_the_figure():

@@ -137,7 +137,7 @@ def test_settings_are_checked():
             PhaseTransition(**{name: "none"})
     with pytest.raises(ValueError, match="map must be one of 'k-n', 'p-n'; got 'both'"):
         PhaseTransition().settings("both")
-    with pytest.raises(ValueError, match="mu must be positive"):
+    with pytest.raises(ValueError, match="mu must be a positive finite number"):
         PhaseTransition(mu=0.0)
     with pytest.raises(ValueError, match="noise must be a number of at least 0"):
         PhaseTransition(noise=-1.0)

@@ -1,0 +1,25 @@
+from riemtr.compare import solver_names
+from riemtr.compare.colours import PALETTE, colour, places
+from riemtr.compare.recovery_methods import METHODS
+
+
+def test_named_solvers_have_colours_of_their_own_in_any_company():
+    for names in (solver_names(), list(METHODS)):
+        assert len({colour(place) for place in places(names).values()}) == len(names)
+        for name in names:
+            assert places([name]) == {name: places(names)[name]}
+
+
+def test_others_get_what_is_free_whatever_the_order():
+    names = ["zebra", "exact", "ape", "lbfgs"]
+    found = places(names)
+    assert list(found) == names
+    assert (found["exact"], found["lbfgs"]) == (0, 5)
+    assert (found["ape"], found["zebra"]) == (1, 2)
+    assert places(names[::-1]) == found
+
+
+def test_more_solvers_than_colours_begin_anew():
+    found = places(f"solver{i:02}" for i in range(20))
+    assert list(found.values()) == list(range(20))
+    assert colour(8) == colour(0) == PALETTE[0]
