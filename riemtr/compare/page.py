@@ -62,7 +62,7 @@ def page_html(comparison: Comparison) -> str:
         "title": escape(f"riemtr: {', '.join(comparison.problems[:3])}"),
         "kind": "recovery methods side by side" if recovery else "solvers side by side",
         "style": _part("page.css"),
-        "headline": escape(headline(comparison)),
+        "headline": _headline(headline(comparison)),
         "lead": "".join(f"<p>{escape(sentence)}</p>" for sentence in lead(comparison)),
         "figures": escape(figures(comparison)),
         "verdicts": _verdicts(recovery),
@@ -91,6 +91,13 @@ def script_json(value: Any) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _headline(words: str) -> str:
+    """The first sentence large, the misses as large as the rest: they may be many."""
+    first, misses, rest = words.partition(" Misses: ")
+    below = f"<p>{escape(misses + rest)}</p>" if rest else ""
+    return f"<h1>{escape(first)}</h1>{below}"
 
 
 def _part(name: str) -> str:
