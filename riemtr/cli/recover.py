@@ -16,7 +16,13 @@ import riemtr
 from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, refusing
 from riemtr.cli.options import OUTPUT, Force, Quiet, SolverName
-from riemtr.cli.recovery_view import ProgressBars, rows_table, summary_line, summary_panel
+from riemtr.cli.recovery_view import (
+    ProgressBars,
+    rows_table,
+    shared_remarks,
+    summary_line,
+    summary_panel,
+)
 from riemtr.cli.wording import RECOVER, reworded
 from riemtr.errors import MissingExtraError, OtherRunError, require
 from riemtr.files import save_figure
@@ -30,6 +36,13 @@ _DATA = "How to read the data"
 _METHOD = "How to recover"
 
 
+def _as_folder(text: str) -> Path:
+    """Return the path; an empty one would be the working directory."""
+    if not text:
+        raise typer.BadParameter("must name a folder; got an empty name (for this one: --out .)")
+    return Path(text)
+
+
 def recover(
     source: Annotated[
         str,
@@ -41,7 +54,12 @@ def recover(
     ],
     out: Annotated[
         Path,
-        typer.Option(metavar="FOLDER", help="Where to put the results.", rich_help_panel=OUTPUT),
+        typer.Option(
+            metavar="FOLDER",
+            help="Where to put the results.",
+            parser=_as_folder,
+            rich_help_panel=OUTPUT,
+        ),
     ],
     transpose: Annotated[
         bool,
@@ -124,8 +142,9 @@ def recover(
 ) -> None:
     """Recover a dictionary A and sparse coefficients X from data Y = A X.
 
-    Each row of X comes with a proof (a duality gap) and a verdict. The folder gets `A.npy`,
-    `X.npy`, `report.json` and figures; the average sample, where it was subtracted, as `mean.npy`.
+    Each row of X comes with a verdict, and with a duality gap, which proves that its linear program
+    was solved. The folder gets `A.npy`, `X.npy`, `report.json` and figures; the average sample,
+    where it was subtracted, as `mean.npy`.
     A run that was stopped or killed continues where it was with the same command.
 
     Exit code: 0 if nothing speaks against any row, 1 if something does, 2 if what was asked for
@@ -168,20 +187,21 @@ def recover(
         "solver": "default" if method is None else str(method),
         "relative_residual": residual,
     }
-    if not quiet:
-        screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
-        screen.print(rows_table(found))
-        screen.print(summary_panel(found, Y, residual, f"dictionary of {source}"))
     with refusing(OSError):
-        saved = save_recovery(out, found, about, mean)
+        saved = save_recovery(out, found, about, mean)  # before anything that may not be printed
         saved += _draw(out, Y, found, data, screen)
         if checkpoint is None:
             path.unlink(missing_ok=True)
-    if quiet:
-        print(summary_line(found))
-    else:
-        names = ", ".join(file.name for file in saved)
-        screen.print(f"saved in {out}: {names}", soft_wrap=True, markup=False)
+        if quiet:
+            print(summary_line(found))
+        else:
+            screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
+            screen.print(rows_table(found))
+            for remark in shared_remarks(found):
+                screen.print(remark, markup=False)
+            screen.print(summary_panel(found, Y, residual, f"dictionary of {source}"))
+            names = ", ".join(file.name for file in saved)
+            screen.print(f"saved in {out}: {names}", soft_wrap=True, markup=False)
     raise typer.Exit(0 if found.trusted else 1)
 
 
@@ -244,9 +264,15 @@ def _run(
     bars = ProgressBars(Console(quiet=True) if quiet else screen)
     if resumed and not quiet:
         screen.print("continuing where the last run stopped")
+    found = None
     try:
         with bars.shown():
-            return recover_dictionary(Y, mu, seed, progress=bars, **options)
+            found = recover_dictionary(Y, mu, seed, progress=bars, **options)
+        return found
+    except OSError:
+        if found is None:
+            raise
+        return found  # only the bars could not be printed
     except OtherRunError:
         if not (start_over and resumed):
             raise

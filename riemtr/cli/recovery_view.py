@@ -17,8 +17,10 @@ from rich.table import Table
 
 from riemtr.recovery import Progress, Recovery
 from riemtr.recovery.figures import concentration
+from riemtr.recovery.report import ranges
 
 _SPARSER = 0.9  # share of the data's concentration below which X is called sparser
+_AMPLIFIED = 30.0  # condition number from which noise of a percent or so may mix rows
 _SHOWN = 12  # rows of the table; beyond that only those not to be trusted
 _STAGES = {
     "solve": "finding sparse directions",
@@ -74,7 +76,7 @@ class ProgressBars:
 
 
 def rows_table(found: Recovery) -> Table:
-    """Return the verdicts, row by row: the first ones and all that are not to be trusted."""
+    """Return the verdicts, row by row: the first ones and all that have remarks of their own."""
     samples = found.coefficients.shape[1]
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("row", "zeros", "duality gap"):
@@ -82,14 +84,15 @@ def rows_table(found: Recovery) -> Table:
     for heading in ("certified", "trusted"):
         table.add_column(heading, justify="center", no_wrap=True)
     table.add_column("remarks")
-    hidden = 0
+    hidden, shared = [], found.doubts
     for number, atom in enumerate(found.atoms):
-        if number >= _SHOWN and atom.trusted:
-            hidden += 1
+        own = [doubt for doubt in atom.doubts if len(shared[doubt]) == 1]
+        if number >= _SHOWN and not own:
+            hidden.append(atom)
             continue
         gap = "" if atom.rounding is None else f"{atom.rounding.duality_gap:.1e}"
         sparse = "exactly sparse" if atom.exact else ""
-        remarks = "; ".join(atom.doubts) if atom.doubts else sparse
+        remarks = "; ".join(own or (["see below"] if atom.doubts else [sparse]))
         table.add_row(
             str(number),
             f"{found.count_zeros(number) / samples:.1%}",
@@ -99,15 +102,26 @@ def rows_table(found: Recovery) -> Table:
             escape(remarks),
         )
     if hidden:
-        table.add_row("…", "", "", "", "", f"{hidden} more, all trusted")
+        trusted = all(atom.trusted for atom in hidden)
+        which = "all trusted" if trusted else "all trusted but those below"
+        table.add_row("…", "", "", "", "", f"{len(hidden)} more, {which}")
     return table
+
+
+def shared_remarks(found: Recovery) -> list[str]:
+    """Return the remarks that several rows share, each once.
+
+    The table has those of single rows.
+    """
+    shared = {doubt: rows for doubt, rows in found.doubts.items() if len(rows) > 1}
+    return [f"rows {ranges(rows)}: {doubt}" for doubt, rows in shared.items()]
 
 
 def summary_panel(found: Recovery, data: np.ndarray, residual: float, title: str) -> Panel:
     """Return what was found in words, in a frame whose colour says how far to trust it."""
     n, p = data.shape
     rows = [
-        ("data", f"{p} samples of {n} numbers each"),
+        ("data", f"{p} samples of {_count(n, 'number')} each"),
         ("found", explain_fit(found, residual)),
         ("sparsity", explain_sparsity(found, data)),
         ("proof", explain_proof(found)),
@@ -116,7 +130,10 @@ def summary_panel(found: Recovery, data: np.ndarray, residual: float, title: str
     ]
     if found.off_centre:
         rows.insert(-1, ("hint", explain_offset(found)))
-    colour = "green" if found.trusted else "yellow"
+    amplified = found.condition_number > _AMPLIFIED and not _some_exact(found)
+    if amplified and any(atom.trusted for atom in found.atoms):
+        rows.insert(-1, ("caution", explain_amplification(found)))
+    colour = "green" if found.trusted and not amplified else "yellow"
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
@@ -131,7 +148,8 @@ def summary_line(found: Recovery) -> str:
     trusted = sum(atom.trusted for atom in found.atoms)
     certified = sum(atom.certified for atom in found.atoms)
     return (
-        f"{rank} atoms of {n} numbers: {certified} rows certified, {trusted} trusted, "
+        f"{_count(rank, 'atom')} of {_count(n, 'number')}: {_count(certified, 'row')} certified, "
+        f"{trusted} trusted, "
         f"{found.seconds:.3g} s"
     )
 
@@ -140,8 +158,8 @@ def explain_fit(found: Recovery, residual: float) -> str:
     """Say what A and X are and how well A X gives the data."""
     atoms = found.dictionary.shape[1]
     return (
-        f"{atoms} atoms (the columns of A) and their coefficients X; A X gives the data with "
-        f"relative error {residual:.0e}"
+        f"{_count(atoms, 'atom')} (the column{'s' if atoms > 1 else ''} of A) and their "
+        f"coefficients X; A X gives the data with relative error {residual:.0e}"
     )
 
 
@@ -151,7 +169,8 @@ def explain_sparsity(found: Recovery, data: np.ndarray) -> str:
     before, after = concentration(data), concentration(X)
     if exact == len(found.atoms):
         return f"every row of X is exactly sparse: {np.mean(X == 0):.0%} of its entries are zero"
-    some = f"{exact} of {len(found.atoms)} rows are exactly sparse, the others not"
+    verb = "is" if exact == 1 else "are"
+    some = f"{exact} of {len(found.atoms)} rows {verb} exactly sparse, the others not"
     none = "no row is exactly sparse, as usual for real data, but X is sparser than they are"
     if after > _SPARSER * before:
         none = "no row is exactly sparse, nor is X sparser than the data"
@@ -164,36 +183,54 @@ def explain_sparsity(found: Recovery, data: np.ndarray) -> str:
 def explain_proof(found: Recovery) -> str:
     """Say how many rows are certified, and what that means."""
     atoms, certified = len(found.atoms), sum(atom.certified for atom in found.atoms)
-    which = "every row is" if certified == atoms else f"{certified} of {atoms} rows are"
+    verb = "is" if certified == 1 else "are"
+    which = "every row is" if certified == atoms else f"{certified} of {atoms} rows {verb}"
     return (
         f"{which} certified: a duality gap proves that the linear program that made it sparse is "
-        f"solved to optimality"
+        f"solved to optimality, not that the row is right"
     )
 
 
 def explain_trust(found: Recovery) -> str:
     """Say which rows to trust, and what to do about the others."""
-    doubtful = [str(number) for number, atom in enumerate(found.atoms) if atom.doubts]
+    doubtful = [number for number, atom in enumerate(found.atoms) if atom.doubts]
     if doubtful:
-        which = f"row {doubtful[0]}" if len(doubtful) == 1 else f"rows {', '.join(doubtful)}"
+        which = f"row {doubtful[0]}" if len(doubtful) == 1 else f"rows {ranges(doubtful)}"
         which = "any row" if len(doubtful) == len(found.atoms) else which
         return (
             f"do not rely on {which} of X, nor on digits of A, which a wrong row disturbs; the "
             f"remarks say why. More samples help most; else try another --seed, --mu or --rank"
         )
-    if not any(atom.exact for atom in found.atoms):
+    if not _some_exact(found):
         return (
-            "nothing speaks against any row; without exact zeros, only the same answer from "
-            "another --seed speaks for them"
+            "no row is exactly sparse, so nothing can prove any: they are sparser than noise can "
+            "be made, and no more is known. See if another --seed gives the same"
         )
     return "nothing speaks against any row"
+
+
+def explain_amplification(found: Recovery) -> str:
+    """Say what the condition number of the data does to noise."""
+    return (
+        f"the data have condition number {found.condition_number:.0f}, by which noise may be "
+        f"amplified: it may have mixed the rows, though every seed gives the same"
+    )
+
+
+def _some_exact(found: Recovery) -> bool:
+    return any(atom.exact for atom in found.atoms)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def explain_offset(found: Recovery) -> str:
     """Say what an offset does, and how to take it away."""
     return (
-        f"the average sample makes up {found.mean_share:.0%} of the data's sum of squares, and an "
-        f"offset hides sparsity: try --center"
+        f"the average sample makes up {found.mean_share:.0%} of the data's sum of squares: either "
+        f"an offset, which hides sparsity (try --center), or the average of the coefficients "
+        f"themselves (then leave it, and take more samples)"
     )
 
 

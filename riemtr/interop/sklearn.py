@@ -31,7 +31,6 @@ __all__ = ["CompleteDictionaryLearning"]
 
 _PRECISIONS = ("float64", "float32")  # what is fitted and returned as it came
 _NAMED = 3  # doubtful atoms described in a warning
-_ROUNDING = 100  # of a code <u, x>, in units of eps <|u|, |x|>; at most 60 in 40 recoveries
 
 
 class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -76,6 +75,8 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         of X first.
     unmixing_ : ndarray, shape (n_components_, n_features)
         The codes of X are ``X @ unmixing_.T``; the pseudo-inverse of ``components_.T``.
+    encoder_ : riemtr.recovery.encoding.Encoder
+        What ``transform`` uses: ``unmixing_``, and what counts as zero.
     n_components_ : int
         How many atoms were learned.
     atoms_ : tuple of riemtr.recovery.Atom
@@ -158,7 +159,8 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
         self.atoms_ = self.recovery_.atoms
         self.components_ = np.ascontiguousarray(self.recovery_.dictionary.T)
-        self.unmixing_ = self.recovery_.unmixing
+        self.encoder_ = self.recovery_.encoder
+        self.unmixing_ = self.encoder_.unmixing
         self.n_components_ = rank
         _warn_of_doubts(self.recovery_)
         return self
@@ -166,8 +168,8 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def transform(self, X: Any) -> np.ndarray:
         """Return the codes of samples, ``X @ unmixing_.T``.
 
-        Entries that cannot be told from rounding errors, at most ``100 eps`` times
-        ``abs(X) @ abs(unmixing_.T)``, are set to zero, so that sparse codes have zeros.
+        Entries that cannot be told from rounding errors are set to zero, as in those that were
+        learned: the codes of the samples fitted have the zeros of ``recovery_.coefficients``.
 
         Parameters
         ----------
@@ -179,11 +181,7 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=_PRECISIONS, reset=False)
-        codes = X @ self.unmixing_.T
-        precision = max(np.finfo(X.dtype).eps, np.finfo(self.unmixing_.dtype).eps)
-        error = _ROUNDING * precision * (np.abs(X) @ np.abs(self.unmixing_.T))
-        codes[np.abs(codes) <= error] = 0.0
-        return codes
+        return np.ascontiguousarray(self.encoder_.encode(X.T).T)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the samples that codes stand for, ``X @ components_``.

@@ -173,15 +173,17 @@ def _read_text(path: Path, variable: str | None) -> Any:
     # But pandas numbers columns without names, and leaves the place above its index empty.
     numbered = heading == ["", *map(str, range(len(heading) - 1))]
     has_heading = numbered or not any(_is_number(field) for field in heading)
-    index = has_heading and heading[0] == ""
     if len(lines) == has_heading:
         raise ValueError(f"{path} must hold numbers; it has only a heading")
+    width = len(lines[has_heading].split(separator))
+    # R leaves out the place above its row names, and the heading has one field less.
+    index = has_heading and (heading[0] == "" or len(heading) == width - 1)
     try:
         return np.loadtxt(
             lines[has_heading:],
             delimiter=separator,
             ndmin=2,
-            usecols=range(1, len(heading)) if index else None,
+            usecols=range(1, width) if index else None,
         )
     except ValueError as error:
         table = list(kept.items())[has_heading:]

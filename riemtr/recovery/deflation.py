@@ -15,12 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from riemtr.data.blocks import column_blocks, column_lengths, gram
+from riemtr.recovery.census import Census, census_of
 from riemtr.recovery.lone_samples import (
-    count_copies,
+    count_lengths,
     count_lone,
-    keys_of_samples,
     leverages,
-    samples_per_direction,
+    sample_keys,
+    usual_lengths,
 )
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounder, Rounding
@@ -134,30 +135,29 @@ class Deflation(Coordinates):
         """Return the average sample, in the original coordinates."""
         return self.rotation @ self.data.mean(axis=1, dtype=np.float64)
 
-    def count_samples(self) -> tuple[int, float]:
-        """Count the samples that are not zero, and add up their lengths."""
-        return int(np.count_nonzero(self.lengths)), float(self.lengths.sum())
+    def census(self) -> Census:
+        """Return what one pass over all samples tells, in the original coordinates."""
+        turned = census_of(self.data, self.lengths)
+        return turned._replace(unit_gram=self.rotation @ turned.unit_gram @ self.rotation.T)
 
     def count_directions(self) -> int:
         """Count their different directions."""
-        return len(self._per_direction)
+        return len(self._lengths_per_direction)
 
     @cached_property
-    def _per_direction(self) -> np.ndarray:
-        keys = keys_of_samples(self.data, self.lengths)
-        return samples_per_direction(keys, self.data.dtype)
+    def _lengths_per_direction(self) -> np.ndarray:
+        return count_lengths(sample_keys(self.data, self.lengths), self.data.dtype)
 
     def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
         turned = zeros_of(self.data, self.lengths, self.rotation.T @ direction, vanishing, most)
-        there = (self.rotation @ each @ self.rotation.T for each in (turned.gram, turned.unit_gram))
-        return Zeros(turned.count, *there)
+        return replace(turned, unit_gram=self.rotation @ turned.unit_gram @ self.rotation.T)
 
     def lone(self, direction: np.ndarray, vanishing: float, most: int, factor: np.ndarray) -> int:
         """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
         turned, there = self.rotation.T @ direction, factor @ self.rotation
         found = leverages(self.data, self.lengths, turned, vanishing, most, there)
-        return count_lone(found, self.data.dtype, count_copies(self._per_direction))
+        return count_lone(found, self.data.dtype, usual_lengths(self._lengths_per_direction))
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data; in the original coordinates, without dual."""

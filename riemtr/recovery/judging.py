@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from riemtr.recovery.census import SampleCounts
 from riemtr.recovery.report import Atom
 
 _INDEPENDENT = 0.1  # least part of a direction outside the span of better rows
@@ -41,8 +42,8 @@ class Sorting:
     ``dependent`` are those rows, among the others, that lie in the span of better ones.
     ``some_exact`` if there is an exact row with a good share of zeros; ``model_holds`` also if
     there is a row with as many that hold it redundantly in half of the directions at least.
-    ``different`` is how many samples there are, not counting zeros and what is parallel to others;
-    ``noise_flatness`` the flatness of noise whose samples are as long as theirs.
+    ``counts`` says how many samples there are, and ``noise_flatness`` is the flatness of noise
+    whose samples are as long as theirs.
     """
 
     good: tuple[int, ...]
@@ -50,15 +51,13 @@ class Sorting:
     dependent: tuple[int, ...]
     some_exact: bool
     model_holds: bool
-    different: int
+    counts: SampleCounts
     noise_flatness: float = 1.0
 
 
-def sort_rows(
-    rows: Sequence[Atom], samples: int, different: int, noise_flatness: float = 1.0
-) -> Sorting:
+def sort_rows(rows: Sequence[Atom], counts: SampleCounts, noise_flatness: float = 1.0) -> Sorting:
     """Tell good rows from bad ones, the better first where two exclude each other."""
-    sparse = [row for row in rows if row.zeros >= _SPARSE * samples]
+    sparse = [row for row in rows if row.zeros >= _SPARSE * counts.nonzero]
     some_exact = any(row.exact for row in sparse)
     holds = some_exact or any(2 * row.forced < len(rows) - 1 for row in sparse)
     ranking = sorted(
@@ -85,7 +84,7 @@ def sort_rows(
     bad = [i for i, row in enumerate(rows) if i in dependent or (some_exact and not row.exact)]
     good = [i for i in range(len(rows)) if i not in bad]
     return Sorting(
-        tuple(good), tuple(bad), tuple(dependent), some_exact, holds, different, noise_flatness
+        tuple(good), tuple(bad), tuple(dependent), some_exact, holds, counts, noise_flatness
     )
 
 
@@ -147,23 +146,20 @@ def doubts(
 
 def _doubts_of_sparsity(row: Atom, rows: Sequence[Atom], sorting: Sorting) -> list[str]:
     """Return what speaks against a row that is not exactly sparse."""
-    n, samples = len(rows), sorting.different
+    n, counts = len(rows), sorting.counts
     if sorting.some_exact:
-        exact = sum(each.exact for each in rows)
-        some = f"{exact} of {n} rows {'is' if exact == 1 else 'are'}"
-        which = "most rows are" if 2 * exact >= n else some
-        return [f"not exactly sparse, though {which}: it may mix several"]
-    if sorting.model_holds:
+        return ["not exactly sparse, though others are: it may mix several"]
+    if sorting.model_holds or row.forced < n - 1:  # more zeros than a vertex forces
         return [
             f"a single zero, or none, holds it in {row.forced} of {n - 1} directions: it may mix "
-            f"several rows, or {samples} samples are too few to tell"
+            f"several rows, or {counts} are too few to tell"
         ]
-    if samples < _FEW * n:
+    if counts.worth < _FEW * n:
         return [
-            f"not exactly sparse, and {samples} different samples are too few for "
+            f"not exactly sparse, and {counts} are too few for "
             f"{n} dimensions: any vertex of the linear program would look as sparse"
         ]
-    limit = sorting.noise_flatness * (1.0 - _NOISE * math.sqrt(n / samples))
+    limit = sorting.noise_flatness * (1.0 - _NOISE * math.sqrt(n / counts.worth))
     if row.flatness >= limit and sum(each.flatness >= limit for each in rows) > 1:
         return [
             "no more zeros than any vertex of the linear program has, and otherwise no sparser "

@@ -18,6 +18,7 @@ from riemtr.data.blocks import column_blocks
 _SAME = 1e-6  # relative difference of numbers that are the same
 _FEW_VALUES = 0.05  # share of a row's entries of the same size that no continuous values have
 _MOST = 4096  # samples to look at for that
+_ENOUGH = 50  # of them that a ratio cancels, so that half as many are no chance
 _DIGITS = 6  # by which samples are the same
 
 
@@ -41,39 +42,43 @@ def sparser_combinations(X: np.ndarray, rows: list[int]) -> dict[int, Sparser]:
     """
     both = _common_entries(X)
     counts = both.diagonal()
+    some = np.ascontiguousarray(X[:, :: max(X.shape[1] // _MOST, 1)])
     found: dict[int, Sparser] = {}
     for row in rows:
         # No more zeros can be made than there are common entries.
         worth = both[row] > counts - both[row]
         worth[row] = False
         for other in np.flatnonzero(worth):
+            lost = int(counts[other] - both[row, other])
+            if _is_hopeless(some[row], some[other], lost / both[row, other]):
+                continue
             factor, cancelled = _most_frequent_ratio(X[row], X[other])
-            gain = cancelled - int(counts[other] - both[row, other])
+            gain = cancelled - lost
             if gain > (found[row].gain if row in found else 0):
                 found[row] = Sparser(row, int(other), factor, gain)
     return found
 
 
-def doubts_of_mixing(X: np.ndarray, rows: list[int], unmixed: int) -> dict[int, str]:
+def doubts_of_mixing(better: dict[int, Sparser], rows: list[int], unmixed: int) -> dict[int, str]:
     """Return what speaks against rows that are exactly sparse, ``unmixed`` others of which mixed.
 
     Examples
     --------
-    >>> X = np.array([[1.0, -1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 1.0, 1.0, 0.0]])
-    >>> doubts_of_mixing(X, [1], unmixed=0)
+    >>> doubts_of_mixing({1: Sparser(row=1, other=0, factor=1.0, gain=3)}, [1], unmixed=0)
     {1: 'less 1 times row 0 it has 3 more zeros: it mixes several'}
     """
-    better = sparser_combinations(X, rows)
     found = {
         row: f"less {each.factor:.3g} times row {each.other} it has {each.gain} more zeros: it "
         f"mixes several"
         for row, each in better.items()
+        if row in rows
     }
     if not unmixed:
         return found
     no_proof = (
-        f"exactly sparse, as {unmixed} mixtures were that have been replaced: coefficients of few "
-        f"values, an offset or more sources than rows make such; see if another seed gives the same"
+        f"exactly sparse, as {unmixed} {'mixture was' if unmixed == 1 else 'mixtures were'} that "
+        f"had to be replaced: coefficients of few values, an offset or more sources than rows make "
+        f"such; see if another seed gives the same"
     )
     return {row: found.get(row, no_proof) for row in rows}
 
@@ -130,6 +135,14 @@ def _common_entries(X: np.ndarray) -> np.ndarray:
         support = (X[:, columns] != 0.0).astype(np.float32)
         total += support @ support.T
     return total.astype(np.int64)
+
+
+def _is_hopeless(row: np.ndarray, other: np.ndarray, least: float) -> bool:
+    """Whether no ratio is near as frequent as it would have to be, judged by some samples."""
+    common = int(np.count_nonzero((row != 0.0) & (other != 0.0)))
+    if common * least < _ENOUGH:
+        return False
+    return _most_frequent_ratio(row, other)[1] < 0.5 * least * common
 
 
 def _most_frequent_ratio(row: np.ndarray, other: np.ndarray) -> tuple[float, int]:

@@ -14,22 +14,23 @@ import numpy as np
 
 from riemtr.data.blocks import column_lengths
 from riemtr.data.partitioned import Partitioned, Projection
+from riemtr.recovery.census import Census, census_of
 from riemtr.recovery.deflation import Coordinates
 from riemtr.recovery.lone_samples import (
     Leverages,
-    count_copies,
+    count_lengths,
     count_lone,
     joined,
-    keys_of_samples,
     leverages,
-    samples_per_direction,
+    sample_keys,
+    usual_lengths,
 )
 from riemtr.recovery.partitioned_rounding import round_partitioned, sample_step
 from riemtr.recovery.reconstruction import NormalForm
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.zeros import Zeros, clear_rounding, zeros_of
 
-_KEYS = 64  # per dimension: what travels, two numbers each, to see which samples are parallel
+_KEYS = 64  # per dimension: what travels, three numbers each, to see which samples are parallel
 _FINE = 1e4  # shares of the range of a key by which samples are chosen
 
 
@@ -63,14 +64,13 @@ class PartitionedDeflation(Coordinates):
         """Return the average sample."""
         return self.data.total(_sum)[0] / self.data.shape[1]
 
-    def count_samples(self) -> tuple[int, float]:
-        """Count the samples that are not zero, and add up their lengths."""
-        count, length = self.data.total(_samples)
-        return int(count), float(length)
+    def census(self) -> Census:
+        """Return what one pass over all samples tells."""
+        return Census(*self.data.total(_census))
 
     def count_directions(self) -> int:
         """Estimate how many different directions they have, from a share of them."""
-        return int(len(self._per_direction) / self._share_looked_at)
+        return int(len(self._lengths_per_direction) / self._share_looked_at)
 
     @property
     def _share_looked_at(self) -> float:
@@ -78,9 +78,9 @@ class PartitionedDeflation(Coordinates):
         return min(1.0, _KEYS * n / p)
 
     @cached_property
-    def _per_direction(self) -> np.ndarray:
+    def _lengths_per_direction(self) -> np.ndarray:
         keys = self.data.total(_keys, self._share_looked_at, merge=_side_by_side)
-        return samples_per_direction(keys[0], self.data.dtype)
+        return count_lengths(keys[0], self.data.dtype)
 
     def zeros(self, direction: np.ndarray, vanishing: float, most: int) -> Zeros:
         """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples there."""
@@ -91,7 +91,8 @@ class PartitionedDeflation(Coordinates):
         """Count the zeros of leverage 1 among them, given a factor of their inverse Gram matrix."""
         share = most / self.data.shape[1]
         found = self.data.total(_leverages, direction, vanishing, share, factor, merge=joined)
-        return count_lone(Leverages(*found), self.data.dtype, count_copies(self._per_direction))
+        usual = usual_lengths(self._lengths_per_direction)
+        return count_lone(Leverages(*found), self.data.dtype, usual)
 
     def round(self, direction: np.ndarray) -> Rounding:
         """Round a direction against all the data."""
@@ -122,21 +123,20 @@ def _sum(block: np.ndarray, first: int) -> tuple[np.ndarray]:
     return (block.sum(axis=1, dtype=np.float64),)
 
 
-def _samples(block: np.ndarray, first: int) -> tuple[int, float]:
-    lengths = column_lengths(block)
-    return int(np.count_nonzero(lengths)), float(lengths.sum())
+def _census(block: np.ndarray, first: int) -> Census:
+    return census_of(block, column_lengths(block))
 
 
 def _zeros(
     block: np.ndarray, first: int, direction: np.ndarray, vanishing: float, share: float
-) -> tuple[int, np.ndarray, np.ndarray]:
+) -> tuple[int, np.ndarray, float]:
     most = int(np.ceil(share * block.shape[1]))
     found = zeros_of(block, column_lengths(block), direction, vanishing, most)
-    return found.count, found.gram, found.unit_gram
+    return found.count, found.unit_gram, found.eighth
 
 
 def _keys(block: np.ndarray, first: int, share: float) -> tuple[np.ndarray]:
-    keys = keys_of_samples(block, column_lengths(block))
+    keys = sample_keys(block, column_lengths(block))
     # By what copies have in common: all of them are chosen, or none.
     return (keys[:, np.modf(_FINE * keys[0])[0] < share],)
 

@@ -19,9 +19,11 @@ import numpy as np
 from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.checkpoint import Journal
 from riemtr.recovery.deflation import Deflation
+from riemtr.recovery.encoding import Encoder
 from riemtr.recovery.helper_threads import Helpers, Task
 from riemtr.recovery.judging import Sorting, doubts, replace_dependent, sort_rows
 from riemtr.recovery.mixed_rows import (
+    Sparser,
     doubts_of_mixing,
     doubts_of_values,
     sparser_combinations,
@@ -57,48 +59,50 @@ class Run:
     ----------
     white : Preconditioned
         The data, in memory or partitioned, and the maps to them; overwritten if ``owned``.
-    owned : bool
-        Whether it may be.
     mu : float
-    solver : RowSolver or None
-        None for the default.
     seed : int
         What all random starts are drawn from.
-    journal : Journal
+    solver : RowSolver, optional
+        None for the default.
+    owned : bool
+        Whether the data may be overwritten.
+    journal : Journal, optional
         Where outcomes are kept.
     watch : callable
         Called with every :class:`Progress`.
-    helpers : Helpers
-        Who rounds beside the thread that solves.
-    begin : float
-        When the recovery began, by ``time.perf_counter``.
+    helpers : Helpers, optional
+        Who rounds beside the thread that solves; nobody if None.
+    begin : float, optional
+        When the recovery began, by ``time.perf_counter``; now if None.
     """
 
     def __init__(
         self,
         white: Preconditioned,
-        owned: bool,
+        *,
         mu: float,
-        solver: RowSolver | None,
         seed: int,
-        journal: Journal,
-        watch: Watcher,
-        helpers: Helpers,
-        begin: float,
+        solver: RowSolver | None = None,
+        owned: bool = False,
+        journal: Journal | None = None,
+        watch: Watcher = lambda _: None,
+        helpers: Helpers | None = None,
+        begin: float | None = None,
     ):
         self.white = white
         self.mu = mu
         self.seed = seed
-        self.journal = journal
+        self.journal = Journal() if journal is None else journal
         self.watch = watch
-        self.helpers = helpers
-        self.begin = begin
+        self.helpers = Helpers(1) if helpers is None else helpers
+        self.begin = time.perf_counter() if begin is None else begin
         self.deflation: DeflatedData = (
             PartitionedDeflation(white.data)
             if isinstance(white.data, Partitioned)
             else Deflation(white.data, owned)
         )
         self.unmixed = 0  # rows that were exactly sparse, and mixtures
+        self.sparser: dict[int, Sparser] | None = None  # combinations left, by rows of the report
         self.inspector = Inspector(self.deflation, white.matrix, white.inverse)
         size = math.sqrt(float(np.trace(self.inspector.gram)) / math.prod(white.data.shape))
         self.solver = default_solver(size, mu) if solver is None else solver
@@ -171,7 +175,7 @@ class Run:
     def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Atom:
         direction = solve.direction if rounding is None else rounding.direction
         seen = self.inspector.inspect(direction)
-        flatness = self.inspector.flatness(solve, rounding)
+        flatness = self.inspector.flatness(solve, rounding, seen)
         return Atom(
             solve,
             rounding,
@@ -214,7 +218,8 @@ class Run:
             if X is None:
                 break
             exact = [k for k, i in enumerate(form.order) if rows[i].exact]
-            better = sparser_combinations(X, exact).values()
+            self.sparser = sparser_combinations(X, exact)
+            better = self.sparser.values()
             pairs = {(int(form.order[b.row]), int(form.order[b.other])): b for b in better}
             new = [pair for pair in pairs if pair not in tried]
             if not new:
@@ -243,7 +248,7 @@ class Run:
 
     def _sort(self, rows: list[Atom]) -> Sorting:
         seen = self.inspector
-        return sort_rows(rows, seen.samples, seen.directions, seen.noise_flatness)
+        return sort_rows(rows, seen.counts, seen.noise_flatness)
 
     def _finish(self, tasks: Sequence[Task[T]], stage: str, attempt: int) -> list[T]:
         return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
@@ -284,15 +289,18 @@ class Run:
             atoms = [replace(atom, zeros=each) for atom, each in zip(atoms, zeros, strict=True)]
             some = X
         exact = [i for i, atom in enumerate(atoms) if atom.exact]
-        mixed = doubts_of_values(some, exact) | doubts_of_mixing(some, exact, self.unmixed)
+        better = sparser_combinations(some, exact) if self.sparser is None else self.sparser
+        mixed = doubts_of_values(some, exact) | doubts_of_mixing(better, exact, self.unmixed)
         for i, doubt in mixed.items():
             atoms[i] = replace(atoms[i], doubts=(*atoms[i].doubts, doubt))
         kind = X.dtype
+        unmixing = form.unmixing.astype(kind, copy=False)
+        conditions = np.array([self.inspector.condition(q) for q in form.directions.T])
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),
             coefficients=X,
             directions=form.directions.astype(kind, copy=False),
-            unmixing=form.unmixing.astype(kind, copy=False),
+            encoder=Encoder(unmixing, self.white.matrix, form.scales, conditions),
             atoms=tuple(atoms),
             condition_number=self.white.condition_number,
             mu=self.mu,

@@ -116,9 +116,18 @@ def recover_dictionary(
     journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
     with closing(journal), blas_threads_for(_entries_here(data)):
         white, unit = _prepare(data, precondition, rank)
-        watch, helpers = watcher(progress), Helpers(jobs if _is_worth_helpers(data) else 1)
-        owned, scaled = white.data is not data, _scaled(mu, unit)
-        run = Run(white, owned, scaled, solver, seed, journal, watch, helpers, begin)
+        helpers = Helpers(jobs if _is_worth_helpers(data) else 1)
+        run = Run(
+            white,
+            mu=_scaled(mu, unit),
+            seed=seed,
+            solver=solver,
+            owned=white.data is not data,
+            journal=journal,
+            watch=watcher(progress),
+            helpers=helpers,
+            begin=begin,
+        )
         try:
             rows = run.recover(rounding)
         except KeyboardInterrupt:
@@ -155,14 +164,12 @@ def recover_row(
     >>> atom.verdict
     'exactly sparse, certified'
     """
-    begin = time.perf_counter()
     data = as_data(Y)
     _check(mu, solver)
     with blas_threads_for(_entries_here(data)):
         white, unit = _prepare(data, precondition, rank)
-        watch, seed, helpers = watcher(False), _seed(rng, None), Helpers(1)
-        owned, scaled = white.data is not data, _scaled(mu, unit)
-        run = Run(white, owned, scaled, solver, seed, Journal(), watch, helpers, begin)
+        owned = white.data is not data
+        run = Run(white, mu=_scaled(mu, unit), seed=_seed(rng, None), solver=solver, owned=owned)
         return in_units_of(run.round_row(run.solve_row(0), 0, 0), unit)
 
 
@@ -214,7 +221,8 @@ def _scaled(mu: float, unit: float) -> float:
 def _jobs(n_jobs: int) -> int:
     jobs = as_integer(n_jobs)
     if jobs == -1:
-        return os.cpu_count() or 1
+        allowed = getattr(os, "sched_getaffinity", None)  # of Linux: what this process may use
+        return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
     if jobs is None or jobs < 1:
         raise ValueError(f"n_jobs must be a positive integer, or -1 for all cores; got {n_jobs!r}")
     return jobs

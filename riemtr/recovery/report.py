@@ -11,10 +11,12 @@ import numpy as np
 
 from riemtr.data.dask_arrays import is_dask_array
 from riemtr.progress_line import line_writer
+from riemtr.recovery.encoding import Encoder
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
 
-_OFF_CENTRE = 0.2  # share of the mean from which rows that are not exact may be its fault
+_OFF_CENTRE = 0.2  # share of the mean from which rows without zeros may be its fault
+_REPEATED = 3  # rows with the same doubt, up to which each says it
 _SHOWN = 12  # rows of the table in a terminal or notebook; atoms has them all
 
 
@@ -45,8 +47,9 @@ class Atom:
         How many of the r - 1 other directions are held by one zero alone, or by none: r - 1 at any
         vertex of the linear program, k - 1 in a mixture of k sparse rows, 0 in a sparse row.
     flatness : float
-        The mean magnitude of the row's entries over their root mean square, relative to that of
-        Gaussian noise: 1 for noise, sqrt(theta) for rows of the paper's model.
+        The mean magnitude of the row's entries over their root mean square, without what a single
+        sample may have in it, relative to that of Gaussian noise: some 1 for noise, sqrt(theta)
+        for rows of the paper's model.
     """
 
     result: Solve
@@ -99,6 +102,25 @@ def in_units_of(atom: Atom, unit: float) -> Atom:
     return replace(atom, result=solve, rounding=rounding)
 
 
+def ranges(numbers: list[int]) -> str:
+    """Return increasing numbers in words, those in sequence as a range.
+
+    Examples
+    --------
+    >>> ranges([0, 1, 2, 5, 7, 8])
+    '0-2, 5, 7, 8'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(
+        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Recovery:
     """A dictionary A and coefficients X with Y = A X, and the evidence for every row.
@@ -123,6 +145,8 @@ class Recovery:
     directions : ndarray, shape (r, r)
         Unit vectors q as columns, on the sphere of the whitened data (of Y itself without
         preconditioning).
+    encoder : Encoder
+        ``encoder.encode(Y)`` gives the coefficients of new samples, by the rule of X for zeros.
     unmixing : ndarray, shape (r, n)
         The inverse of A: X = unmixing Y, and the same for new samples.
     atoms : tuple of Atom
@@ -142,13 +166,18 @@ class Recovery:
     dictionary: np.ndarray
     coefficients: Any
     directions: np.ndarray
-    unmixing: np.ndarray
+    encoder: Encoder
     atoms: tuple[Atom, ...]
     condition_number: float
     mu: float
     seed: int
     seconds: float = field(default=0.0)
     mean_share: float = 0.0
+
+    @property
+    def unmixing(self) -> np.ndarray:
+        """The inverse of A."""
+        return self.encoder.unmixing
 
     @property
     def certified(self) -> bool:
@@ -161,13 +190,25 @@ class Recovery:
         return all(atom.trusted for atom in self.atoms)
 
     @property
-    def off_centre(self) -> bool:
-        """Whether to try again without the samples' common mean.
+    def doubts(self) -> dict[str, list[int]]:
+        """What speaks against rows, and against which."""
+        found: dict[str, list[int]] = {}
+        for number, atom in enumerate(self.atoms):
+            for doubt in atom.doubts:
+                found.setdefault(doubt, []).append(number)
+        return found
 
-        The model has none: an offset makes the sparsest rows mixtures. It is so if the mean has a
-        good share in the data and not all rows are exactly sparse.
+    @property
+    def off_centre(self) -> bool:
+        """Whether an offset may hide that the data are sparse.
+
+        The model has none, and an offset makes the sparsest rows mixtures. It may be so if the
+        samples' common mean has a good share in the data, and no row has more zeros than any vertex
+        of the linear program: without the mean there would be none left.
         """
-        return self.mean_share >= _OFF_CENTRE and not all(atom.exact for atom in self.atoms)
+        others = len(self.atoms) - 1
+        at_vertices = others > 0 and all(atom.forced == others for atom in self.atoms)
+        return self.mean_share >= _OFF_CENTRE and at_vertices
 
     @property
     def objective(self) -> float:
@@ -189,7 +230,7 @@ class Recovery:
     def _summary(self) -> list[tuple[str, str]]:
         atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
         doubtful = [i for i, atom in enumerate(atoms) if atom.doubts]
-        trust = "all" if not doubtful else f"all but {', '.join(map(str, doubtful))}"
+        trust = "all" if not doubtful else f"all but {ranges(doubtful)}"
         trust = "none" if len(doubtful) == rank else trust
         if not any(atom.exact for atom in atoms):
             trust += (
@@ -198,8 +239,9 @@ class Recovery:
                 else ", as far as one row can tell: none is exactly sparse; try another seed"
             )
         hint = (
-            f"the samples' mean is {self.mean_share:.0%} of the sum of squares, and an offset "
-            f"hides sparsity: try Y - Y.mean(axis=1, keepdims=True)"
+            f"the samples' mean is {self.mean_share:.0%} of the sum of squares: either an offset, "
+            f"which hides sparsity (try Y - Y.mean(axis=1, keepdims=True)), or the mean of the "
+            f"coefficients themselves (then leave it, and take more samples)"
         )
         return [
             ("dictionary", f"{n} x {rank}, from {p} samples"),
@@ -209,15 +251,24 @@ class Recovery:
             ("solved again", f"{sum(atom.attempt > 0 for atom in atoms)}"),
             ("time", f"{self.seconds:.3g} s"),
             *([("hint", hint)] if self.off_centre else []),
+            *(
+                ("doubtful", f"rows {ranges(rows)}: {doubt}")
+                for doubt, rows in self._shared_doubts().items()
+            ),
         ]
 
+    def _shared_doubts(self) -> dict[str, list[int]]:
+        """Doubts of too many rows to repeat them."""
+        return {doubt: rows for doubt, rows in self.doubts.items() if len(rows) > _REPEATED}
+
     def _table(self) -> list[tuple[str, str, str, str, str]]:
-        p = self.coefficients.shape[1]
-        shown = list(range(len(self.atoms)))[:_SHOWN]
-        shown += [i for i, atom in enumerate(self.atoms) if atom.doubts and i >= _SHOWN]
-        rows = []
-        for i in shown:
-            atom = self.atoms[i]
+        p, shared, rows = self.coefficients.shape[1], self._shared_doubts(), []
+        for i, atom in enumerate(self.atoms):
+            own = tuple(doubt for doubt in atom.doubts if doubt not in shared)
+            if i >= _SHOWN and not own:
+                continue
+            if atom.doubts:
+                atom = replace(atom, doubts=own or ("see above",))
             gap = "" if atom.rounding is None else f"{atom.rounding.duality_gap:.1e}"
             rows.append(
                 (

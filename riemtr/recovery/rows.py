@@ -12,6 +12,7 @@ from riemtr.data.partitioned import Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import dictionary_cost
+from riemtr.recovery.census import SampleCounts, effective_samples
 from riemtr.recovery.checkpoint import Record
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
@@ -22,9 +23,10 @@ from riemtr.solvers import PracticalTRM, Status
 _VERTEX = 2  # zeros per direction other than the row's: any vertex of the linear program has one
 _CHANCE = 4.0  # times as many entries as vanish by chance on average
 _SPANNING = 0.1  # least share of the typical eigenvalue, of the Gram matrix of a row's zeros
-_SPANNED = 1e-6  # the share of that below which a direction is not spanned at all
+_SPANNED = 1e-6  # the share below which a direction is not spanned at all
 _SAMPLE = 64  # zeros per unknown that suffice for that
 _GAUSSIAN = math.sqrt(2.0 / math.pi)  # mean magnitude of a standard Gaussian
+_TINY = 1e-300  # what one sample leaves of the sum of squares where it has all of it
 # Rounding needs the basin, no digits: gradient norm over the data's scale, and negative curvature
 # over what curvatures grow with as mu falls, the scale squared over mu.
 _TOLERANCE = 1e-2
@@ -154,11 +156,14 @@ class Sparsity:
         them at a vertex of the linear program, none in a row that is sparse by itself.
     exact : bool
         Whether it is: no direction is forced, and zeros are far more than a vertex has.
+    largest : float
+        The largest square of the row, or a little more.
     """
 
     zeros: int
     forced: int
     exact: bool
+    largest: float
 
 
 class Inspector:
@@ -168,7 +173,8 @@ class Inspector:
     sparse rows on thousands, where both do, which leave one direction open, and on one sample
     more. A row is exact if its zeros span all the other directions, each by several samples
     (:mod:`riemtr.recovery.lone_samples`) and with the energy that as many samples have elsewhere,
-    measured by the eigenvalues of their Gram matrix relative to that of all samples.
+    measured by the eigenvalues of their Gram matrix relative to that of all samples. Samples count
+    with unit length in both, or a few loud ones would be all the energy there is.
 
     Parameters
     ----------
@@ -181,10 +187,8 @@ class Inspector:
     ----------
     gram : ndarray, shape (n, n)
         Y Y'.
-    samples : int
-        How many there are that are not zero.
-    directions : int
-        How many different ones, but for their length and sign.
+    counts : SampleCounts
+        How many samples there are, and how many they are worth.
     """
 
     def __init__(self, deflation: DeflatedData, matrix: np.ndarray, inverse: np.ndarray):
@@ -192,15 +196,22 @@ class Inspector:
         size = float(np.linalg.norm(inverse.astype(np.float64), 2))
         self._noise = size * matrix.astype(np.float64)
         self.gram = deflation.gram()
-        values, vectors = np.linalg.eigh(self.gram)
+        values = np.linalg.eigvalsh(self.gram)
         if not values[0] > len(values) * np.finfo(deflation.data.dtype).eps * values[-1]:
             raise ValueError(
                 f"Y must be of full rank; got shape {deflation.data.shape} with rows that are "
                 f"combinations of others; precondition it with rank='auto'"
             )
-        self._whiten = (vectors / np.sqrt(values)).T
-        self.samples, self._length = deflation.count_samples()
-        self.directions = deflation.count_directions()
+        self._census = deflation.census()
+        self.counts = SampleCounts(
+            total=deflation.data.shape[1],
+            nonzero=self._census.samples,
+            different=deflation.count_directions(),
+            effective=effective_samples(self._census, float(np.trace(self.gram))),
+        )
+        values, vectors = np.linalg.eigh(self._census.unit_gram)
+        rounding = np.finfo(float).eps * values[-1]
+        self._whiten = (vectors / np.sqrt(np.maximum(values, rounding))).T
 
     def inspect(self, direction: np.ndarray) -> Sparsity:
         """Count the zeros of the row q'Y, and tell whether they make it exactly sparse."""
@@ -209,21 +220,21 @@ class Inspector:
         zeros = self.deflation.zeros(direction, vanishing, most)
         by_chance = vanishing * np.sqrt(n) * self.deflation.data.shape[1]
         least = _VERTEX * (n - 1) + 1 + _CHANCE * by_chance
+        largest = zeros.eighth**0.25
         if n == 1:
-            return Sparsity(zeros.count, 0, zeros.count >= least)
+            return Sparsity(zeros.count, 0, zeros.count >= least, largest)
         if zeros.count < least:
-            return Sparsity(zeros.count, n - 1, False)
+            return Sparsity(zeros.count, n - 1, False, largest)
+        shares, vectors = np.linalg.eigh(self._whiten @ zeros.unit_gram @ self._whiten.T)
         # All samples have the share 1 in every direction, so the typical one is their mean.
-        shares = np.linalg.eigvalsh(self._whiten @ zeros.gram @ self._whiten.T)
         typical = float(shares[1:].mean())
-        spans, vectors = np.linalg.eigh(self._whiten @ zeros.unit_gram @ self._whiten.T)
-        spanned = spans > _SPANNED * float(spans[1:].mean())
+        spanned = shares > _SPANNED * typical
         spanned[0] = False  # that of q itself
-        factor = (vectors[:, spanned] / np.sqrt(spans[spanned])).T @ self._whiten
+        factor = (vectors[:, spanned] / np.sqrt(shares[spanned])).T @ self._whiten
         lone = self.deflation.lone(direction, vanishing, most, factor)
         weak = int(np.count_nonzero(shares[1:] < _SPANNING * typical))
         forced = min(max(weak, n - 1 - int(spanned.sum()) + lone), n - 1)
-        return Sparsity(zeros.count, forced, forced == 0)
+        return Sparsity(zeros.count, forced, forced == 0, largest)
 
     @property
     def noise_flatness(self) -> float:
@@ -235,21 +246,27 @@ class Inspector:
         n = len(self.gram)
         # Mean magnitude of an entry of a random unit vector.
         entry = math.exp(math.lgamma(n / 2) - math.lgamma((n + 1) / 2)) / math.sqrt(math.pi)
-        mean = entry * self._length / self.samples
-        return mean / math.sqrt(float(np.trace(self.gram)) / (n * self.samples)) / _GAUSSIAN
+        mean = entry * self._census.length / self._census.samples
+        square = float(np.trace(self.gram)) / (n * self._census.samples)
+        return mean / math.sqrt(square) / _GAUSSIAN
 
     def vanishing(self, direction: np.ndarray) -> float:
         """What counts as zero in the row q'Y, over the length of the sample."""
-        # rounding of a sample y, eps |y|, becomes eps |W'q| |y|, and |y| <= |W^+| |W y|
-        condition = float(np.linalg.norm(direction @ self._noise))
-        return threshold(self.deflation.data.dtype, condition)
+        return threshold(self.deflation.data.dtype, self.condition(direction))
 
-    def flatness(self, solve: Solve, rounding: Rounding | None) -> float:
+    def condition(self, direction: np.ndarray) -> float:
+        """What rounding errors of a sample are multiplied by in the row q'Y."""
+        # rounding of a sample y, eps |y|, becomes eps |W'q| |y|, and |y| <= |W^+| |W y|
+        return float(np.linalg.norm(direction @ self._noise))
+
+    def flatness(self, solve: Solve, rounding: Rounding | None, seen: Sparsity) -> float:
         """Return the mean magnitude of the row over its root mean square, 1 for Gaussian noise.
 
-        Samples that are zero do not count.
+        Samples that are zero do not count; nor does the largest square: a row that points at a loud
+        sample is not sparse for that.
         """
         q = solve.direction if rounding is None else rounding.solution
         p = self.deflation.data.shape[1]
         total = p * solve.cost if rounding is None else rounding.objective
-        return total / math.sqrt(self.samples * float(q @ self.gram @ q)) / _GAUSSIAN
+        square = float(q @ self.gram @ q) - float(q @ q) * seen.largest
+        return total / math.sqrt(self._census.samples * max(square, _TINY)) / _GAUSSIAN

@@ -19,14 +19,15 @@ class Zeros:
     Attributes
     ----------
     count : int
-    gram, unit_gram : ndarray, shape (n, n)
-        The Gram matrix of some of those samples, and of the same brought to unit length, in
-        float64.
+    unit_gram : ndarray, shape (n, n)
+        The Gram matrix of some of those samples, brought to unit length, in float64.
+    eighth : float
+        The sum of the eighth powers of the whole row: its fourth root is near the largest square.
     """
 
     count: int
-    gram: np.ndarray
     unit_gram: np.ndarray
+    eighth: float
 
 
 def zeros_of(
@@ -45,19 +46,24 @@ def zeros_of(
     most : int
         At least as many samples, if there are, and less than twice as many.
     """
-    count, samples, sizes = zero_samples(data, lengths, direction, vanishing, most)
-    units = samples / sizes
-    return Zeros(count, samples @ samples.T, units @ units.T)
+    size = magnitudes(data, direction)
+    count, samples, sizes = zero_samples(data, lengths, size, vanishing, most)
+    units, powers = samples / sizes, size.astype(np.float64) ** 4
+    return Zeros(count, units @ units.T, float(powers @ powers))
+
+
+def magnitudes(data: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Return the magnitudes of the row q'Y."""
+    return np.abs(direction.astype(data.dtype) @ data)
 
 
 def zero_samples(
-    data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, vanishing: float, most: int
+    data: np.ndarray, lengths: np.ndarray, size: np.ndarray, vanishing: float, most: int
 ) -> tuple[int, np.ndarray, np.ndarray]:
     """Count the zeros of the row q'Y, and return about ``most`` of their samples and lengths.
 
-    Parameters are those of :func:`zeros_of`.
+    ``size`` are its :func:`magnitudes`; the other parameters are those of :func:`zeros_of`.
     """
-    size = np.abs(direction.astype(data.dtype) @ data)
     zeros = np.flatnonzero((size <= vanishing * lengths) & (lengths > 0))
     some = zeros[:: max(len(zeros) // most, 1)]
     samples = np.take(data, some, axis=1).astype(np.float64, copy=False)

@@ -9,10 +9,12 @@ from rich.console import Console
 from riemtr.cli.recovery_view import (
     ProgressBars,
     explain_effort,
+    explain_fit,
     explain_proof,
     explain_sparsity,
     explain_trust,
     rows_table,
+    shared_remarks,
     summary_line,
     summary_panel,
 )
@@ -57,6 +59,9 @@ def test_of_many_rows_the_doubtful_ones_are_shown(found):
     assert len(lines) == 1 + 12 + 1 + 1
     assert lines[-2].split()[0] == "13"
     assert "2 more, all trusted" in lines[-1]
+    lines = printed(rows_table(with_doubts(many, 13, 14)))
+    assert len(lines) == 1 + 12 + 1  # what they share is said once, elsewhere
+    assert "3 more, all trusted but those below" in lines[-1]
 
 
 def test_words_for_all_and_for_some(found):
@@ -73,9 +78,36 @@ def test_words_for_all_and_for_some(found):
     )
 
 
+def test_without_exact_zeros_nothing_is_called_proved(found):
+    noisy = Y + 0.01 * np.random.default_rng(0).standard_normal(Y.shape)
+    steep = np.diag([1e3, 1.0, 1.0, 1.0, 1.0]) @ noisy
+    for data, warned in ((noisy, False), (steep, True)):
+        seen = recover_dictionary(data, rng=0)
+        assert seen.trusted
+        assert explain_trust(seen).startswith("no row is exactly sparse, so nothing can prove any")
+        lines = printed(summary_panel(seen, data, 0.0, "title"))
+        assert any("caution" in line for line in lines) is warned
+    assert "not that the row is right" in explain_proof(found)
+
+
+def test_remarks_of_several_rows_are_said_once(found):
+    doubted = with_doubts(found, 0, 1, 2, 4)
+    assert shared_remarks(doubted) == ["rows 0-2, 4: looks [odd]"]
+    assert "looks" not in " ".join(printed(rows_table(doubted)))
+    assert shared_remarks(with_doubts(found, 2)) == []
+
+
+def test_one_is_not_many():
+    one = recover_dictionary(Y[:1], rng=0)
+    assert summary_line(one).startswith("1 atom of 1 number: 1 row certified")
+    assert explain_fit(one, 0.0).startswith("1 atom (the column of A)")
+
+
 def test_an_offset_is_hinted_at_where_it_may_be_at_fault(found):
-    offset = recover_dictionary(Y + 10.0, rng=0)
-    panel = "\n".join(printed(summary_panel(offset, Y + 10.0, 0.0, "title")))
+    noise = np.random.default_rng(0).standard_normal(Y.shape)
+    data = Y + 0.01 * noise + 10.0
+    shown = summary_panel(recover_dictionary(data, rng=0), data, 0.0, "title")
+    panel = " ".join(" ".join(printed(shown)).replace("│", " ").split())
     assert "try --center" in panel
     assert "hint" not in "\n".join(printed(summary_panel(found, Y, 0.0, "title")))
 

@@ -180,7 +180,7 @@ def test_grid_search_finds_the_number_of_atoms():
 def test_a_clone_keeps_the_solver_and_a_pickle_the_outcome(X):
     solver = riemtr.ExactTRM(radius=0.1, tolerance=1e-2, curvature_tolerance=1e-2)
     found = CompleteDictionaryLearning(2, solver=solver, random_state=0).fit(X)
-    assert "TrustRegion" in repr(clone(found).solver)
+    assert "ExactTRM(radius=0.1" in repr(clone(found).solver)
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.transform(X), found.transform(X))
     assert repr(again.recovery_) == repr(found.recovery_)
@@ -260,3 +260,16 @@ def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
 def test_riemtr_does_not_import_scikit_learn():
     code = "import sys, riemtr, riemtr.interop, riemtr.recovery; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_codes_have_the_zeros_of_the_recovery_whatever_the_units_of_features(dtype):
+    sample = BernoulliGaussian(n=6, p=800, theta=0.2).draw(0)
+    A = np.logspace(0, 3, 6)[:, None] * np.random.default_rng(0).standard_normal((6, 6))
+    X = (A @ sample.coefficients).T.astype(dtype)
+    found = CompleteDictionaryLearning(random_state=0).fit(X)
+    zeros = found.transform(X) == 0
+    np.testing.assert_array_equal(zeros, found.recovery_.coefficients.T == 0)
+    assert zeros.mean() == pytest.approx(np.mean(sample.coefficients == 0), abs=1e-3)
+    new = (A @ BernoulliGaussian(n=6, p=50, theta=0.2).draw(1).coefficients).T
+    assert np.mean(found.transform(new.astype(dtype)) == 0) > 0.7

@@ -123,7 +123,8 @@ def test_no_worker_holds_all_of_the_data(client, expected):
         assert all(sum(sizes) < 8 * N * P for sizes in workers.values())
         sizes = sorted(size for sizes in workers.values() for size in sizes)
         assert sizes[-P // WIDTH :] == [block] * (P // WIDTH)
-        assert sum(sizes) < 8 * N * P + block  # besides, only what visits left for a moment
+        # Besides, only what visits left for a moment: three numbers for some of the samples.
+        assert sum(sizes) < 8 * N * P + 2 * block
     assert found.coefficients.chunks == ((N,), (WIDTH,) * (P // WIDTH))
 
 

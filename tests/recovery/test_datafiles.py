@@ -162,3 +162,13 @@ def test_messages_do_not_advise_calls_of_numpy(tmp_path):
     ragged.write_text("1,2,3\n4,5\n")
     with pytest.raises(ValueError, match=r"2 fields in line 2, 3 in line 1$"):
         read(str(ragged))
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_row_names_of_r_are_no_numbers(tmp_path, quote):
+    """As write.table writes them, with nothing above them in the heading."""
+    path = tmp_path / "r.txt"
+    rows = [f"{quote}{i}{quote} {i}.5 {i}.25" for i in range(1, 4)]
+    path.write_text("\n".join([f"{quote}a{quote} {quote}b{quote}", *rows]))
+    expected = [[1.5, 1.25], [2.5, 2.25], [3.5, 3.25]]
+    np.testing.assert_array_equal(read(str(path)).matrix, expected)

@@ -5,12 +5,12 @@ import pytest
 
 from riemtr.data.blocks import column_lengths
 from riemtr.recovery.lone_samples import (
-    count_copies,
+    count_lengths,
     count_lone,
     joined,
-    keys_of_samples,
     leverages,
-    samples_per_direction,
+    sample_keys,
+    usual_lengths,
 )
 
 FIRST = np.array([1.0, 0.0, 0.0])
@@ -26,8 +26,9 @@ def found_in(Y, factor_of=None):
     return leverages(Y, column_lengths(Y), FIRST, 1e-11, 100, factor)
 
 
-def lone_in(Y, copies=1):
-    return count_lone(found_in(Y), Y.dtype, copies)
+def lone_in(Y):
+    usual = usual_lengths(count_lengths(sample_keys(Y, column_lengths(Y)), Y.dtype))
+    return count_lone(found_in(Y), Y.dtype, usual)
 
 
 GENERIC = np.array([[0.0, 0.0, 0.0, 1.0], [1.0, 2.0, 3.0, 1.0], [0.0, 0.0, 0.0, 1.0]])
@@ -46,12 +47,22 @@ def test_copies_are_lone_together(factor):
     Y = np.hstack([GENERIC, [[0.0], [0.3], [1.0]]])
     twice = np.hstack([Y, factor * Y])
     assert lone_in(Y) == 1
-    assert lone_in(twice, copies=2) == 1
+    assert lone_in(twice) == 1
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_copies_are_one_sample_however_many_there_are(sign):
+    last = np.array([[0.0], [0.3], [1.0]])
+    Y = np.hstack([GENERIC, last, np.repeat(sign * last, 9, axis=1)])
+    assert lone_in(Y) == 1
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    keys = sample_keys(turn @ Y, column_lengths(turn @ Y))
+    assert sorted(count_lengths(keys, Y.dtype)) == [1, 1, 3]
 
 
 def test_many_samples_of_one_atom_are_no_copies():
     atom = np.outer([0.0, 0.0, 1.0], [1.0, -0.3, 0.7, 2.1])
-    assert lone_in(np.hstack([GENERIC, atom]), copies=1) == 0
+    assert lone_in(np.hstack([GENERIC, atom])) == 0
 
 
 def test_a_large_sample_is_no_lone_one():
@@ -65,7 +76,7 @@ def test_blocks_know_together_what_all_samples_tell():
     Y = np.hstack([GENERIC, [[0.0], [0.3], [1.0]]])
     twice = np.hstack([Y, Y])
     apart = joined([found_in(block, factor_of=twice) for block in (Y, Y)])
-    assert count_lone(apart, Y.dtype, 2) == lone_in(twice, copies=2) == 1
+    assert count_lone(apart, Y.dtype, 1) == lone_in(twice) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -75,12 +86,12 @@ def test_directions_are_told_apart_in_many_dimensions(dtype):
     Y = rng.standard_normal((256, 10_000)).astype(dtype)
     turn = np.linalg.qr(rng.standard_normal((256, 256)))[0].astype(dtype)
     twice = turn @ np.hstack([Y, -3 * Y])
-    sizes = samples_per_direction(keys_of_samples(twice, column_lengths(twice)), twice.dtype)
-    assert count_copies(sizes) == 2
-    assert len(sizes) > 9_990
+    counts = count_lengths(sample_keys(twice, column_lengths(twice)), twice.dtype)
+    assert usual_lengths(counts) == 2
+    assert len(counts) > 9_990
 
 
 def test_without_zeros_none_is_lone():
     nothing = leverages(np.ones((2, 5)), np.ones(5), np.array([1.0, 0.0]), 1e-11, 10, np.eye(2))
     assert count_lone(nothing, np.dtype(float), 1) == 0
-    assert count_copies(samples_per_direction(nothing.keys, np.dtype(float))) == 1
+    assert usual_lengths(count_lengths(nothing.keys, np.dtype(float))) == 1

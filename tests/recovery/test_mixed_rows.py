@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from riemtr.recovery import mixed_rows
 from riemtr.recovery.mixed_rows import doubts_of_mixing, doubts_of_values, sparser_combinations
 
 
@@ -35,10 +36,27 @@ def test_only_rows_asked_for_and_none_of_continuous_values():
 
 def test_rows_are_in_doubt_where_mixtures_looked_like_them():
     X = signs(3, 300, 0.2)
-    assert doubts_of_mixing(X, [0, 1, 2], unmixed=0) == {}
-    found = doubts_of_mixing(X, [0, 2], unmixed=2)
+    assert doubts_of_mixing(sparser_combinations(X, [0, 1, 2]), [0, 1, 2], unmixed=0) == {}
+    found = doubts_of_mixing({}, [0, 2], unmixed=2)
     assert set(found) == {0, 2}
-    assert "2 mixtures" in found[0]
+    assert "2 mixtures were" in found[0]
+    assert "1 mixture was" in doubts_of_mixing({}, [0], unmixed=1)[0]
+
+
+def test_many_samples_are_screened_and_no_mixture_is_overlooked(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((5, 20_000)) * signs(5, 20_000, 0.6) ** 2
+    X[4] = X[1] - 0.5 * X[0]
+    looked_at = []
+    full = mixed_rows._most_frequent_ratio
+    monkeypatch.setattr(
+        mixed_rows,
+        "_most_frequent_ratio",
+        lambda row, other: looked_at.append(len(row)) or full(row, other),
+    )
+    found = sparser_combinations(X, list(range(5)))
+    assert 4 in found
+    assert not {2, 3} & set(found)
+    assert looked_at.count(20_000) <= 6  # of 20 pairs: those of the three that depend
 
 
 def test_rows_of_few_values_are_told_from_continuous_ones():

@@ -516,3 +516,8 @@ def test_a_row_that_was_replaced_has_no_evidence_left():
     for atom, direction in zip(found.atoms, found.directions.T, strict=True):
         assert abs(atom.direction @ direction) == pytest.approx(1.0)
         assert not (atom.exact and atom.zeros == 0)
+
+
+def test_all_cores_are_those_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(pipeline.os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    assert pipeline._jobs(-1) == 3

@@ -59,8 +59,7 @@ def test_report_and_progress(capsys):
 
 
 def test_a_dictionary_without_exact_rows_is_not_praised():
-    heavy = np.random.default_rng(0).standard_t(2, (4, 4000))
-    found = recover_dictionary(heavy, rng=0)
+    found = recover_dictionary(np.random.default_rng(0).laplace(size=(6, 4000)), rng=0)
     assert found.certified
     assert "as far as one row can tell: none is exactly sparse" in repr(found)
     assert "none is exactly sparse" not in repr(recover_dictionary(draw(4).observations, rng=0))
@@ -71,8 +70,8 @@ def test_where_no_row_is_to_be_trusted_it_says_none():
     assert "rows to trust:  none\n" in repr(recover_dictionary(noise, rng=0))
 
 
-def test_an_offset_is_hinted_at_unless_all_rows_are_exact():
-    Y = draw(5).observations
+def test_an_offset_is_hinted_at_unless_rows_have_zeros_to_lose():
+    Y = BernoulliGaussian(n=5, p=1000, theta=0.2, noise=0.01).draw(0).observations
     offset = recover_dictionary(Y + 10.0, rng=0)
     mean = (Y + 10.0).mean(axis=1)
     expected = Y.shape[1] * (mean @ mean) / np.sum((Y + 10.0) ** 2)
@@ -80,10 +79,10 @@ def test_an_offset_is_hinted_at_unless_all_rows_are_exact():
     assert offset.off_centre
     assert f"mean is {expected:.0%} of the sum of squares" in repr(offset)
     assert "hint" in offset._repr_html_()
-    centred = recover_dictionary(Y, rng=0)
-    assert not centred.off_centre
-    assert "hint" not in repr(centred)
-    assert not replace(centred, mean_share=0.9).off_centre  # nothing to improve
+    assert not recover_dictionary(Y, rng=0).off_centre
+    sparse = replace(recover_dictionary(draw(5).observations, rng=0), mean_share=0.9)
+    assert not sparse.off_centre
+    assert "hint" not in repr(sparse)
 
 
 def test_progress_is_one_line_that_ends_with_the_stage(capsys, monkeypatch):
@@ -108,3 +107,14 @@ def test_progress_in_a_file_is_a_few_lines_without_codes(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 10
     assert not any("\r" in line or "\x1b" in line for line in lines)
+
+
+def test_doubts_of_many_rows_are_said_once():
+    found = recover_dictionary(np.random.default_rng(0).standard_normal((15, 2000)), rng=0)
+    [rows] = found.doubts.values()
+    assert rows == list(range(15))
+    for shown in (repr(found), found._repr_html_()):
+        assert shown.count("no sparser than noise") == 1
+        assert "rows 0-14: no more zeros" in shown
+    assert "0    0.7%" in repr(found)
+    assert "... 3 more in .atoms" in repr(found)

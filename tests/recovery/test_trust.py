@@ -107,3 +107,88 @@ def test_noise_that_is_loud_and_quiet_in_turn_is_not_trusted(kind):
 
 def test_in_one_dimension_there_is_nothing_to_doubt():
     assert recover_dictionary(np.random.default_rng(0).standard_normal((1, 50)), rng=0).trusted
+
+
+def unequal(rng, n, count, few):
+    """Noise, and how often each sample of it comes: a few once, the others six times."""
+    return rng.standard_normal((n, count)), np.where(np.arange(count) < few, 1, 6)
+
+
+COPIES = {
+    "unequal": lambda rng: np.repeat(*unequal(rng, 4, 200, 25), axis=1),
+    "negated": lambda rng: np.repeat(*unequal(rng, 4, 200, 25), axis=1) * rng.choice([-1, 1], 1075),
+    "bootstrap": lambda rng: rng.standard_normal((3, 100))[:, rng.integers(0, 100, 500)],
+}
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("kind", COPIES)
+def test_copies_make_no_row_of_noise_exactly_sparse(kind, partitioned):
+    for seed in range(2) if partitioned else range(6):
+        Y = COPIES[kind](np.random.default_rng(seed))
+        if partitioned:
+            Y = pytest.importorskip("dask.array").from_array(Y, chunks=(len(Y), 90))
+        found = recover_dictionary(Y, rng=0)
+        assert not any(atom.exact for atom in found.atoms)
+        assert not found.trusted
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4, 7])
+def test_copies_of_too_few_samples_make_no_wrong_row_exactly_sparse(seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((6, 50)) < 0.7) * rng.standard_normal((6, 50))
+    Y = np.repeat(X, np.where(np.arange(50) < 6, 1, 6), axis=1)
+    A = rng.standard_normal((6, 6))
+    found = recover_dictionary(A @ Y, rng=0)
+    assert not found.trusted
+    cosines = np.abs(found.unmixing @ A) / np.linalg.norm(found.unmixing @ A, axis=1)[:, None]
+    right = cosines.max(axis=1) > 1.0 - 1e-12
+    assert all(right[i] for i, atom in enumerate(found.atoms) if atom.exact)
+
+
+def test_loud_samples_do_not_make_right_rows_doubtful():
+    rng = np.random.default_rng(0)
+    X = (rng.random((10, 2000)) < 0.2) * rng.standard_normal((10, 2000))
+    X[:, :3] *= 100.0
+    A = rng.standard_normal((10, 10))
+    found = recover_dictionary(A @ X, rng=0)
+    assert dictionary_error(found.dictionary, A / np.linalg.norm(A, axis=0)) < 1e-12
+    assert all(atom.exact for atom in found.atoms)
+    assert found.trusted
+
+
+LOUD = {
+    "three": lambda rng, p: np.where(np.arange(p) < 3, 100.0, 1.0),
+    "one in twenty": lambda rng, p: np.where(rng.random(p) < 0.05, 10.0, 1.0),
+    "t": lambda rng, p: 1.0 / np.sqrt(rng.chisquare(3, p)),
+    "one": lambda rng, p: np.where(np.arange(p) == 0, 100.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("kind", LOUD)
+@pytest.mark.parametrize(("n", "p"), [(3, 60), (10, 400), (5, 2000)])
+def test_no_row_of_noise_is_trusted_for_its_loud_samples(n, p, kind):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = rng.standard_normal((n, p)) * LOUD[kind](rng, p)
+        assert not any(atom.trusted for atom in recover_dictionary(noise, rng=0).atoms)
+
+
+def test_heavy_tails_do_not_make_rows_under_noise_doubtful():
+    rng = np.random.default_rng(0)
+    X = (rng.random((10, 1000)) < 0.2) * rng.standard_t(3, (10, 1000))
+    Y = rng.standard_normal((10, 10)) @ X + 0.01 * rng.standard_normal((10, 1000))
+    found = recover_dictionary(Y, rng=0)
+    assert sum(atom.trusted for atom in found.atoms) >= 9
+
+
+def test_a_row_with_more_zeros_than_a_vertex_that_single_ones_hold_is_not_trusted():
+    rng = np.random.default_rng(1)
+    X = (rng.random((10, 1000)) < 0.7) * rng.exponential(size=(10, 1000))
+    found = recover_dictionary(rng.standard_normal((10, 10)) @ X, rng=0)
+    [row] = [atom for atom in found.atoms if atom.zeros > 9]
+    assert 0 < row.forced < 9
+    assert "holds it in" in row.doubts[0]
+    assert not found.trusted
+    assert found.mean_share > 0.2
+    assert not found.off_centre  # without the mean there would be no zeros left
