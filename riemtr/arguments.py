@@ -21,6 +21,22 @@ def is_real(value: Any) -> bool:
     return kind.ndim == 0 and kind.dtype.kind in "iuf"
 
 
+def missing_members(value: Any, protocol: type) -> list[str]:
+    """Return what a value lacks of what a protocol asks for.
+
+    Examples
+    --------
+    >>> missing_members(3, type("Named", (), {"name": None, "_own": None}))
+    ['name']
+    """
+    return [name for name in members(protocol) if not hasattr(value, name)]
+
+
+def members(protocol: type) -> list[str]:
+    """Return the names that a protocol asks for."""
+    return [name for name in vars(protocol) if not name.startswith("_")]
+
+
 def as_integer(value: Any) -> int | None:
     """Return an integer of Python's or numpy's; None for anything else, booleans included.
 

@@ -1,4 +1,4 @@
-"""What figures were measured with: versions, processors, BLAS."""
+"""What a computation runs on, and figures were measured with: versions, processors, BLAS."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ def environment(*packages: str) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "blas": _blas(),
     }
+
+
+def usable_cores() -> int:
+    """Return how many processors this process may use.
+
+    Examples
+    --------
+    >>> 1 <= usable_cores() <= os.cpu_count()
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def in_one_line(environment: dict[str, Any]) -> str:

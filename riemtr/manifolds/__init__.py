@@ -8,6 +8,7 @@ from riemtr.manifolds.basis import (
     as_real,
     from_real,
     has_euclidean_metric,
+    rebuilt,
     tangent_basis,
 )
 from riemtr.manifolds.membership import has_left
@@ -51,6 +52,7 @@ __all__ = [
     "is_bounded",
     "random_point",
     "random_tangent",
+    "rebuilt",
     "retraction",
     "riemannian_gradient",
     "riemannian_hessian",

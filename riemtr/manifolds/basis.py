@@ -133,8 +133,13 @@ def from_real(flat: np.ndarray, like: Any) -> Any:
     if isinstance(like, (list, tuple)):
         ends = np.cumsum([as_real(part).size for part in like])
         parts = [from_real(*pair) for pair in zip(np.split(flat, ends[:-1]), like, strict=True)]
-        return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
+        return rebuilt(like, parts)
     return flat.astype(like.real.dtype, copy=False).view(like.dtype).reshape(like.shape)
+
+
+def rebuilt(sequence: Any, parts: list[Any]) -> Any:
+    """Return a sequence of the same kind with other parts."""
+    return type(sequence)(*parts) if hasattr(sequence, "_fields") else type(sequence)(parts)
 
 
 class GramSchmidtBasis:

@@ -222,9 +222,7 @@ def riemannian_hessian(
         # That of unit rows, made horizontal. pymanopt's own solves an equation that is singular
         # where the point lacks rank, as solutions mostly do.
         along = (point * euclidean_gradient).sum(axis=1, keepdims=True)
-        product = euclidean_hessian - along * vector
-        rows = product - point * (point * product).sum(axis=1, keepdims=True)
-        return to_tangent(manifold, point, rows)
+        return to_tangent(manifold, point, euclidean_hessian - along * vector)
     return manifold.euclidean_to_riemannian_hessian(
         point, euclidean_gradient, euclidean_hessian, vector
     )

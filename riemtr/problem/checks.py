@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,7 @@ def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> Deriv
 
 def _compared(difference: Callable[[float], Difference], stated: float) -> Comparison:
     """Compare a derivative with differences of the cost, over shares of the usual step."""
+    difference = cache(difference)  # the usual step is among those that may refute
     return Comparison(difference(1.0)[0], stated, refuted=refuted(difference, stated))
 
 

@@ -147,9 +147,10 @@ def _ritz(
     values, vectors = _eigenpairs(np.array(diagonal), np.array(offdiagonal[:-1]))
     smallest, largest = float(values[0]), float(values[-1])
     rounding = rounding_of(here, max(abs(smallest), abs(largest)), len(values))
+    dim = dimension(here.manifold)
 
     def excluded(x: float) -> bool:
-        return _is_excluded(x, diagonal, offdiagonal, dimension(here.manifold))
+        return _is_excluded(x, diagonal, offdiagonal, dim)
 
     bound = rounding + _error(smallest, smallest + tolerance - rounding, excluded)
     found = Curvature(smallest, largest, bound, vectors[:, 0], rounding)

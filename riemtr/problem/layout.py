@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.manifolds import rebuilt
+
 
 def flatten(value: Any, layout: Any) -> list[Any]:
     """List the arrays a point (or vector) consists of.
@@ -71,7 +73,7 @@ def _rebuilt(value: Any, parts: list[Any]) -> Any:
     """Return a sequence of the same kind with other parts; itself, if they are the same."""
     if all(part is own for part, own in zip(parts, value, strict=True)):
         return value
-    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return rebuilt(value, parts)
 
 
 def machine_precision(value: Any) -> float:

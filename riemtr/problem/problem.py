@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pymanopt
 
-from riemtr.arguments import generator
+from riemtr.arguments import generator, missing_members
 from riemtr.manifolds import (
     Manifold,
     Sphere,
@@ -29,8 +29,6 @@ from riemtr.problem.local_derivatives import Derivatives
 from riemtr.problem.pymanopt_cost import PymanoptCost
 from riemtr.problem.shared_work import Autodiff, SharedWorkCost
 from riemtr.problem.sphere_evaluation import SphereEvaluation
-
-_REQUIRED = [name for name in vars(Manifold) if not name.startswith("_")]
 
 
 class Problem:
@@ -210,7 +208,7 @@ def _check_manifold(manifold: Any) -> None:
             f"manifold must be an instance; got the class {manifold.__name__}: call it with "
             "its size, as in riemtr.Sphere(n)"
         )
-    missing = [name for name in _REQUIRED if not hasattr(manifold, name)]
+    missing = missing_members(manifold, Manifold)
     if missing:
         raise ValueError(
             "manifold must offer pymanopt's manifold methods, as riemtr.Sphere(n) and "

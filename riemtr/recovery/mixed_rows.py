@@ -42,7 +42,7 @@ def sparser_combinations(X: np.ndarray, rows: list[int]) -> dict[int, Sparser]:
     """
     both = _common_entries(X)
     counts = both.diagonal()
-    some = np.ascontiguousarray(X[:, :: max(X.shape[1] // _MOST, 1)])
+    some = np.ascontiguousarray(_some(X))
     found: dict[int, Sparser] = {}
     for row in rows:
         # No more zeros can be made than there are common entries.
@@ -93,7 +93,7 @@ def doubts_of_values(X: np.ndarray, rows: list[int]) -> dict[int, str]:
     [0]
     """
     found = {}
-    looked_at = _different(X[:, :: max(X.shape[1] // _MOST, 1)]) if rows else X
+    looked_at = _different(_some(X)) if rows else X
     for row in rows:
         entries = np.abs(looked_at[row])
         share = _most_frequent(np.sort(entries[entries > 0.0]))
@@ -104,6 +104,11 @@ def doubts_of_values(X: np.ndarray, rows: list[int]) -> dict[int, str]:
                 f"gives the same"
             )
     return found
+
+
+def _some(X: np.ndarray) -> np.ndarray:
+    """Return as many columns as suffice to tell what is frequent."""
+    return X[:, :: max(X.shape[1] // _MOST, 1)]
 
 
 def _different(X: np.ndarray) -> np.ndarray:

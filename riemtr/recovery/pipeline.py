@@ -13,6 +13,7 @@ import numpy as np
 from riemtr.arguments import as_integer, check_positive, not_a_seed
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.environment import usable_cores
 from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
 from riemtr.recovery.helper_threads import Helpers
 from riemtr.recovery.passes import Run
@@ -221,8 +222,7 @@ def _scaled(mu: float, unit: float) -> float:
 def _jobs(n_jobs: int) -> int:
     jobs = as_integer(n_jobs)
     if jobs == -1:
-        allowed = getattr(os, "sched_getaffinity", None)  # of Linux: what this process may use
-        return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+        return usable_cores()
     if jobs is None or jobs < 1:
         raise ValueError(f"n_jobs must be a positive integer, or -1 for all cores; got {n_jobs!r}")
     return jobs

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from riemtr.arguments import members, missing_members
 from riemtr.manifolds import retraction
 from riemtr.problem import Evaluation, Problem, as_problem
 from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
@@ -98,13 +99,12 @@ class TrustRegion:
             ("acceptance", AcceptanceRule, "riemtr.RatioTest()"),
         ):
             part = getattr(self, name)
-            asked = [member for member in vars(kind) if not member.startswith("_")]
-            missing = [member for member in asked if not hasattr(part, member)]
+            missing = missing_members(part, kind)
             if isinstance(part, type) or missing:
+                asked = ", ".join(members(kind))
                 lacks = f", which lacks {', '.join(missing)}" if missing else ""
                 raise ValueError(
-                    f"{name} must be a part with {', '.join(asked)}, such as {example}; got "
-                    f"{part!r}{lacks}"
+                    f"{name} must be a part with {asked}, such as {example}; got {part!r}{lacks}"
                 )
         for name, example in (
             ("move", "riemtr.manifolds.retraction"),

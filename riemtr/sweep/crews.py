@@ -6,12 +6,12 @@ too (:class:`Died`), and leaves the crew fit for further cells.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Protocol
 
 from riemtr.arguments import integer
 from riemtr.blas_threads import one_blas_thread
+from riemtr.environment import usable_cores
 from riemtr.errors import unknown_name
 from riemtr.interrupts import interrupts_noticed
 from riemtr.sweep.cells import Cell, Task
@@ -80,11 +80,11 @@ def hire(task: Task, backend: str, workers: int | None, scheduler: str | None) -
     if backend == "processes":
         from riemtr.sweep.processes import ProcessCrew
 
-        return ProcessCrew(pack(task), workers or _cores())
+        return ProcessCrew(pack(task), workers or usable_cores())
     from riemtr.sweep.dask_cluster import DaskCrew
 
     if scheduler is None:
-        return DaskCrew.on_this_machine(pack(task), workers or _cores())
+        return DaskCrew.on_this_machine(pack(task), workers or usable_cores())
     return DaskCrew.at(pack(task, by_value=True), scheduler)
 
 
@@ -116,10 +116,3 @@ class SerialCrew:
 
     def close(self) -> None:
         """Nothing is left running."""
-
-
-def _cores() -> int:
-    """The processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -519,5 +519,5 @@ def test_a_row_that_was_replaced_has_no_evidence_left():
 
 
 def test_all_cores_are_those_this_process_may_use(monkeypatch):
-    monkeypatch.setattr(pipeline.os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
     assert pipeline._jobs(-1) == 3
