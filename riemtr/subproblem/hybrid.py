@@ -1,9 +1,9 @@
 """Truncated CG and near-exact dense steps, each where it is the cheaper.
 
 Where a cost offers its Hessian matrix: far from a solution a few CG products give as good a
-step as the matrix would. Once CG no longer leaves the ball within its budget, the matrix is formed
+step as the matrix would. Once CG stays well inside the ball, the matrix is formed at the next point
 and the step taken near-exactly; if it is positive definite, its Cholesky factor is kept as the
-preconditioner of CG at the next points, where it is nearly the inverse Hessian, so that two or
+preconditioner of CG at the points after, where it is nearly the inverse Hessian, so that two or
 three products make a Newton step. When that no longer works, the matrix is formed anew.
 
 Where it does not, CG goes on; but a run that took as many products as there are dimensions, as on
@@ -29,6 +29,8 @@ from riemtr.subproblem.truncated_cg import TruncatedCG, conjugate_gradients
 
 # Up to which matrices from products are formed.
 _MOST_DIMENSIONS = 1000
+# Share of the radius below which a step of CG is well inside the ball.
+_INSIDE = 0.5
 
 
 class _Memory(NamedTuple):
@@ -57,7 +59,7 @@ class HybridSubproblem:
     """
 
     cg: TruncatedCG = field(default_factory=TruncatedCG)
-    budget: int = 3
+    budget: int = 5
     tolerance: float = 0.1
 
     def __post_init__(self) -> None:
@@ -98,7 +100,8 @@ class HybridSubproblem:
         )
         if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
-        settled = factor is None and ended in (Ended.PRODUCT_LIMIT, Ended.INTERIOR)
+        inside = not on_boundary and here.norm(vector) < _INSIDE * radius
+        settled = factor is None and inside
         kept = _Memory(here, memory.products, memory.target, memory.dense or settled, factor)
         return make_step(here, vector, image, on_boundary, ended, memory=kept)
 

@@ -195,6 +195,21 @@ def test_hybrid_switches_to_the_matrix_and_recycles_its_factor():
     assert 0 < hybrid.counts.hessian_matrices < dense.counts.hessian_matrices
 
 
+@pytest.mark.parametrize(("room", "matrices"), [(1.5, 0), (2.5, 1)])
+def test_the_matrix_is_formed_after_a_step_of_cg_well_inside_the_ball(room, matrices):
+    data = np.random.default_rng(5).standard_normal((6, 400))
+    problem = riemtr.dictionary_problem(data, 1.0)
+    point = riemtr.PracticalTRM().solve(problem, rng=0).point
+    here, there = (problem.at(problem.manifold.retraction(point, d)) for d in 1e-2 * np.eye(6)[:2])
+    part = riemtr.HybridSubproblem()
+    newton = part.solve(here, 100.0).norm
+    step = part.solve(here, room * newton)
+    assert here.counts.hessian_matrices == 0
+    assert not step.on_boundary
+    part.solve(there, room * newton, step)
+    assert there.counts.hessian_matrices == matrices
+
+
 def test_zero_gradient_without_known_curvature_gives_a_zero_step():
     here = quadratic(np.eye(3), np.zeros(3)).at(np.zeros(3))
     for solver in SOLVERS.values():
