@@ -1,8 +1,9 @@
-"""Hessian products by autograd: which way of differentiating twice is the fastest.
+"""Hessian products by autograd, JAX and PyTorch: which way of differentiating is the fastest.
 
-Per point, the gradient and ten Hessian products: by one traced gradient and a backward pass per
-product (what riemtr does), by forward-over-reverse, by double reverse of <gradient, v> (what
-pymanopt does).
+Per point, the gradient and ten Hessian products. By autograd: one traced gradient and a backward
+pass per product (what riemtr does), forward-over-reverse, double reverse of <gradient, v> (what
+pymanopt does). By riemtr's other backends, if they are installed; JAX's programs are compiled
+before.
 
     python -m benchmarks.autodiff [--quick]
 """
@@ -10,7 +11,9 @@ pymanopt does).
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from benchmarks.timing import interleaved, one_blas_thread, settings
@@ -22,44 +25,73 @@ import numpy as np  # noqa: E402
 from autograd import grad  # noqa: E402
 from autograd.differential_operators import make_jvp  # noqa: E402
 
-from riemtr.problem.autodiff import AutogradCost  # noqa: E402
+from riemtr.problem.autodiff import AutogradCost, JaxCost, TorchCost  # noqa: E402
 
 PRODUCTS = 10
 
 
-def costs(rng: np.random.Generator) -> dict[str, tuple[Callable[[Any], Any], np.ndarray]]:
-    matrix = rng.standard_normal((200, 200))
-    data = rng.standard_normal((64, 4096))
-    tall = rng.standard_normal((60, 5))
+def costs(
+    math: ModuleType, data: Callable[[np.ndarray], Any]
+) -> dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]]:
+    """Return costs, each with the shape of its points, written with a library that holds data."""
+    rng = np.random.default_rng(0)
+    matrix = data(rng.standard_normal((200, 200)))
+    samples = data(rng.standard_normal((64, 4096)))
+    block = data(rng.standard_normal((60, 60)))
     return {
-        "quadratic form, n = 200": (lambda x: x @ matrix @ x, rng.standard_normal(200)),
+        "quadratic form, n = 200": (lambda x: x @ matrix @ x, (200,)),
         "log-cosh, 64 x 4096": (
-            lambda x: anp.mean(anp.log(anp.cosh(anp.dot(x, data)))),
-            rng.standard_normal(64) / 8,
+            lambda x: math.mean(math.log(math.cosh(x @ samples))),
+            (64,),
         ),
-        "trace x'Ax, 60 x 5": (
-            lambda x: anp.trace(anp.dot(x.T, anp.dot(matrix[:60, :60], x))),
-            tall,
-        ),
+        "trace x'Ax, 60 x 5": (lambda x: math.trace(x.T @ (block @ x)), (60, 5)),
     }
 
 
-def traced(cost: Callable[[Any], Any], point: np.ndarray, vectors: list[np.ndarray]) -> Any:
-    here = AutogradCost(cost, 1).at(point)
-    return [here.gradient, *(here.hessian(vector) for vector in vectors)]
+Method = Callable[[np.ndarray, list[np.ndarray]], list[Any]]
 
 
-def forward_over_reverse(
-    cost: Callable[[Any], Any], point: np.ndarray, vectors: list[np.ndarray]
-) -> Any:
-    product = make_jvp(grad(cost))(point)
-    return [grad(cost)(point), *(product(vector)[1] for vector in vectors)]
+def shared_work(cost: Any) -> Method:
+    def method(point: np.ndarray, vectors: list[np.ndarray]) -> list[Any]:
+        here = cost.at(point)
+        return [here.gradient, *(here.hessian(vector) for vector in vectors)]
+
+    return method
 
 
-def double_reverse(cost: Callable[[Any], Any], point: np.ndarray, vectors: list[np.ndarray]) -> Any:
-    gradient = grad(cost)
-    along = grad(lambda x, v: anp.sum(gradient(x) * v))
-    return [gradient(point), *(along(point, vector) for vector in vectors)]
+def forward_over_reverse(cost: Callable[[Any], Any]) -> Method:
+    def method(point: np.ndarray, vectors: list[np.ndarray]) -> list[Any]:
+        product = make_jvp(grad(cost))(point)
+        return [grad(cost)(point), *(product(vector)[1] for vector in vectors)]
+
+    return method
+
+
+def double_reverse(cost: Callable[[Any], Any]) -> Method:
+    def method(point: np.ndarray, vectors: list[np.ndarray]) -> list[Any]:
+        gradient = grad(cost)
+        along = grad(lambda x, v: anp.sum(gradient(x) * v))
+        return [gradient(point), *(along(point, vector) for vector in vectors)]
+
+    return method
+
+
+def libraries() -> dict[str, tuple[ModuleType, Any, Any]]:
+    """The installed ones of riemtr's further backends, with how they hold data."""
+    found = {}
+    for name, module, holder, kind in (
+        ("jax", "jax.numpy", "asarray", JaxCost),
+        ("torch", "torch", "tensor", TorchCost),
+    ):
+        try:
+            math = importlib.import_module(module)
+        except ImportError:
+            print(f"{name} is not installed and left out: pip install 'riemtr[{name}]'")
+            continue
+        found[name] = math, getattr(math, holder), kind
+    if "torch" in found:
+        found["torch"][0].set_num_threads(1)
+    return found
 
 
 def main() -> None:
@@ -67,18 +99,24 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="3 repeats, not 30")
     repeats = 3 if parser.parse_args().quick else 30
     print(settings())
-    rng = np.random.default_rng(0)
+    further = libraries()
     print(f"\nmilliseconds for a gradient and {PRODUCTS} Hessian products, {repeats} repeats")
-    methods = {
-        "traced once": traced,
-        "forward over reverse": forward_over_reverse,
-        "double reverse": double_reverse,
-    }
-    print(f"{'cost':<26}" + "".join(f"{name:>22}" for name in methods))
-    for name, (cost, point) in costs(rng).items():
-        vectors = [rng.standard_normal(point.shape) for _ in range(PRODUCTS)]
+    labels = ["traced once", "forward/reverse", "double reverse", *further]
+    print(f"{'cost':<26}" + "".join(f"{label:>17}" for label in labels))
+    rng = np.random.default_rng(1)
+    for name, (cost, shape) in costs(anp, np.asarray).items():
+        methods = {
+            "traced once": shared_work(AutogradCost(cost, 1)),
+            "forward/reverse": forward_over_reverse(cost),
+            "double reverse": double_reverse(cost),
+        }
+        for label, (math, data, kind) in further.items():
+            methods[label] = shared_work(kind(costs(math, data)[name][0], 1))
+        point, *vectors = rng.standard_normal((PRODUCTS + 1, *shape)) / 8
+        for method in methods.values():
+            method(point, vectors)  # compiles
         tasks = {
-            label: lambda method=method: method(cost, point, vectors)  # noqa: B023
+            label: lambda method=method: method(point, vectors)  # noqa: B023
             for label, method in methods.items()
         }
         seconds, values = interleaved(tasks, repeats)
@@ -89,8 +127,8 @@ def main() -> None:
         print(
             f"{name:<26}"
             + "".join(
-                f"{1e3 * seconds[label]:>13.2f} ({seconds[label] / seconds['traced once']:>4.1f}x)"
-                for label in methods
+                f"{1e3 * seconds[label]:>8.2f} ({seconds[label] / seconds['traced once']:>4.2f}x)"
+                for label in labels
             )
         )
 

@@ -44,7 +44,7 @@ class CallableCost:
     def traces(self, here: CallablePoint) -> bool | None:
         """Whether the traced gradient is the one that was given; None if it cannot be told.
 
-        A cost written with plain numpy can slip through autograd untraced, with derivatives of
+        A cost written with plain numpy can slip through autodiff untraced, with derivatives of
         zero. It is told at a point that nobody chose, so that no run depends on earlier ones, or
         where that is off the domain of the cost at the point itself.
         """
@@ -94,7 +94,7 @@ class CallablePoint:
         return deepcopy(self._arranged(self._owner.gradient(*self._copies())))
 
     def hessian(self, vector: Any) -> Any:
-        """Hessian product, in the layout of a point; by autograd if no Hessian was given."""
+        """Hessian product, in the layout of a point; by autodiff if no Hessian was given."""
         if self._owner.hessian is None:
             return self._traced.hessian(vector)
         vectors = [np.array(part) for part in flatten(vector, self._owner.layout)]
@@ -102,7 +102,7 @@ class CallablePoint:
 
     @property
     def has_hessian(self) -> bool:
-        """Whether one was given, or autograd is known to see the cost as it is."""
+        """Whether one was given, or autodiff is known to see the cost as it is."""
         return self._owner.hessian is not None or self._traces is not None
 
     @lazy

@@ -19,7 +19,7 @@ from riemtr.manifolds import (
     has_euclidean_metric,
     random_point,
 )
-from riemtr.problem.autodiff import AutogradCost
+from riemtr.problem.autodiff import backend
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Evaluation
@@ -34,8 +34,8 @@ from riemtr.problem.sphere_evaluation import SphereEvaluation
 class Problem:
     """Minimise a cost over a manifold.
 
-    What is not given is filled in: the gradient by autograd, the Hessian by autograd or, where the
-    cost cannot be differentiated twice, by central differences of the gradient;
+    What is not given is filled in: the gradient by autograd, JAX or PyTorch; the Hessian too, or
+    where the cost cannot be differentiated twice, by central differences of the gradient:
     ``problem.derivatives`` says which.
 
     Parameters
@@ -53,9 +53,11 @@ class Problem:
     preconditioner : callable, optional
         ``preconditioner(point, vector)``, a symmetric positive definite approximation of the
         inverse Hessian on the tangent space.
-    autodiff : callable, optional
-        Who differentiates a plain cost: ``autodiff(cost, layout)`` returns a cost with
-        ``at(point)``, as :mod:`riemtr.problem.shared_work` describes it; autograd if not given.
+    autodiff : {"autograd", "jax", "torch"} or callable
+        Who differentiates a plain cost, which is then written with ``autograd.numpy``,
+        ``jax.numpy`` or torch; the latter two need the extra of their name. A backend of your own,
+        ``autodiff(cost, layout)``, returns a cost with ``at(point)``, as
+        :mod:`riemtr.problem.shared_work` describes it.
 
     Examples
     --------
@@ -77,7 +79,7 @@ class Problem:
         euclidean_hessian: Callable[..., Any] | None = None,
         riemannian_hessian: Callable[..., Any] | None = None,
         preconditioner: Callable[[Any, Any], Any] | None = None,
-        autodiff: Autodiff | None = None,
+        autodiff: str | Autodiff = "autograd",
     ):
         _check_manifold(manifold)
         given = {
@@ -86,7 +88,8 @@ class Problem:
             "euclidean_hessian": euclidean_hessian,
             "riemannian_hessian": riemannian_hessian,
         }
-        _check_callables({**given, "preconditioner": preconditioner, "autodiff": autodiff})
+        _check_callables({**given, "preconditioner": preconditioner})
+        differentiated = backend(autodiff)
         gradient = riemannian_gradient if euclidean_gradient is None else euclidean_gradient
         hessian = riemannian_hessian if euclidean_hessian is None else euclidean_hessian
         _check_derivatives(cost, given)
@@ -99,19 +102,20 @@ class Problem:
         _check_signature("cost", cost, manifold)
         _check_signature("the gradient", gradient, manifold)
         _check_signature("the Hessian", hessian, manifold, of_vectors=True)
-        traced = autodiff or AutogradCost
         if hasattr(cost, "at"):
             self.cost = cost
         elif gradient is None:
-            self.cost = traced(cost, layout)
+            self.cost = differentiated(cost, layout)
         else:
+            traced = differentiated(cost, layout)
+            evaluate = getattr(traced, "evaluate", cost)  # where numpy's arrays do not serve
             self.cost = CallableCost(
-                cost, gradient, hessian, traced(cost, layout), layout, partial(_anywhere, manifold)
+                evaluate, gradient, hessian, traced, layout, partial(_anywhere, manifold)
             )
         gradient_kind = "euclidean" if riemannian_gradient is None else "riemannian"
         if riemannian_hessian is not None:
             hessian_kind = "riemannian"
-        else:  # autograd's, if it was not given, is Euclidean and converted with the gradient
+        else:  # autodiff's, if it was not given, is Euclidean and converted with the gradient
             hessian_kind = "euclidean" if gradient_kind == "euclidean" else "differences"
         self._set_derivatives(Derivatives(gradient_kind, hessian_kind))
 
@@ -219,10 +223,9 @@ def _check_manifold(manifold: Any) -> None:
 def _check_callables(given: dict[str, Any]) -> None:
     for name, function in given.items():
         if function is not None and not callable(function):
-            remedy = {
-                "preconditioner": "preconditioner(point, vector)",
-                "autodiff": "autodiff(cost, layout)",
-            }.get(name, "a function of the point's arrays")
+            remedy = "a function of the point's arrays"
+            if name == "preconditioner":
+                remedy = "preconditioner(point, vector)"
             raise ValueError(
                 f"{name} must be callable, or None; got {type(function).__name__}: pass {remedy}"
             )
@@ -251,7 +254,7 @@ def _check_derivatives(cost: Any, given: dict[str, Any]) -> None:
     if names and not names & {"euclidean_gradient", "riemannian_gradient"}:
         raise ValueError(
             "a Hessian without a gradient is not used; pass the gradient as well, or "
-            "neither, to have autograd provide both"
+            "neither, to have both from autodiff"
         )
     if "euclidean_hessian" in names and "euclidean_gradient" not in names:
         raise ValueError(
@@ -288,9 +291,10 @@ def _from_pymanopt(problem: pymanopt.Problem) -> Problem:
     # pymanopt's default preconditioner is a nested function that returns the vector as it is.
     name = getattr(problem.preconditioner, "__qualname__", "")
     preconditioner = None if name.startswith("Problem.__init__") else problem.preconditioner
-    if cost.autograd_function is not None:
+    if cost.differentiable is not None:
         # One trace of the gradient per point then serves every Hessian product there.
-        return Problem(problem.manifold, cost.autograd_function, preconditioner=preconditioner)
+        function, autodiff = cost.differentiable
+        return Problem(problem.manifold, function, preconditioner=preconditioner, autodiff=autodiff)
     converted = Problem(problem.manifold, cost, preconditioner=preconditioner)
     converted._set_derivatives(cost.derivatives)
     return converted

@@ -14,6 +14,9 @@ from pymanopt.manifolds import Product
 from riemtr.manifolds import converts_hessians
 from riemtr.problem.local_derivatives import Derivatives
 
+# pymanopt's names of what riemtr differentiates as well.
+_BACKENDS = {"Autograd": "autograd", "Jax": "jax", "PyTorch": "torch"}
+
 
 def is_given(derivative: Any) -> bool:
     """Whether a derivative of a ``pymanopt.Problem`` was given by the user.
@@ -64,9 +67,10 @@ class PymanoptCost:
         embeds = isinstance(problem.manifold, Product)
         self.derivatives = Derivatives(gradient_kind, hessian_kind, embeds_vectors=embeds)
 
-        self.autograd_function: Callable[..., Any] | None = None
-        if backend == "Autograd" and not any(given.values()):
-            self.autograd_function = original._original_function
+        # The function as it was before pymanopt's decorator, and who differentiates it.
+        self.differentiable: tuple[Callable[..., Any], str] | None = None
+        if backend in _BACKENDS and not any(given.values()):
+            self.differentiable = original._original_function, _BACKENDS[backend]
 
     def at(self, point: Any) -> PymanoptPoint:
         """Return the functions bound to one point."""

@@ -1,11 +1,9 @@
-"""Derivatives of plain callables by autograd, the backend that ``Problem(autodiff=...)`` replaces.
+"""Derivatives by autograd.
 
-A backend turns a plain cost into one that shares work (:mod:`riemtr.problem.shared_work`), and
-raises :class:`NotDifferentiableError` where it cannot. Here gradient and value come from one
-forward pass. The gradient is traced once per point, and each Hessian product is one backward pass
-through that trace, so no product evaluates the cost or its gradient again
-(``benchmarks/autodiff.py`` compares this with forward-over-reverse and with pymanopt's double
-reverse).
+Gradient and value come from one forward pass. The gradient is traced once per point, and each
+Hessian product is one backward pass through that trace, so no product evaluates the cost or its
+gradient again (``benchmarks/autodiff.py`` compares this with forward-over-reverse and with
+pymanopt's double reverse).
 """
 
 from __future__ import annotations
@@ -61,10 +59,22 @@ class AutogradPoint:
         try:
             return make_vjp(self._on_tuple, self._arrays)
         except _UNTRACEABLE as error:
-            self._owner.cost(*self._arrays)  # raises what is wrong with the cost itself
+            self._raise_what_is_wrong()
             raise NotDifferentiableError(
                 f"autograd could not trace the cost ({error}); write it with autograd.numpy "
-                "functions, or pass euclidean_gradient (and euclidean_hessian) to Problem"
+                'functions, pass autodiff="jax" or "torch" to Problem if it is written with those, '
+                "or pass euclidean_gradient (and euclidean_hessian)"
+            ) from error
+
+    def _raise_what_is_wrong(self) -> None:
+        """Raise what is wrong with the cost itself, if anything is."""
+        try:
+            self._owner.cost(*self._arrays)
+        except TypeError as error:
+            if "Tensor" not in str(error):
+                raise
+            raise NotDifferentiableError(
+                f'the cost wants tensors ({error}); pass autodiff="torch" to Problem'
             ) from error
 
     @property
