@@ -74,8 +74,8 @@ class HouseholderBasis:
         image = beta * matrix.dot(axis)
         image -= (0.5 * beta * image.dot(axis)) * axis
         # R M R = M - image axis' - axis image', both outer products in one.
-        pair = np.array((image[1:], axis[1:]))
-        return matrix[1:, 1:] - pair.T @ pair[::-1]
+        pair, other = np.array(((image[1:], axis[1:]), (axis[1:], image[1:])))
+        return matrix[1:, 1:] - pair.T @ other
 
     def matrix(self) -> np.ndarray:
         """Return U itself, of shape (n, n - 1)."""

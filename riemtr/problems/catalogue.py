@@ -99,8 +99,7 @@ def dictionary_learning(
     made_up = {"n": n, "p": p, "theta": theta, "k": k, "dictionary": dictionary}
     _check_source(image, made_up, scale)
     if image is not None:
-        data = scale * _whitened_patches(image)
-        problem = dictionary_problem(data, mu)
+        problem = dictionary_problem(_read_only(scale * _whitened_patches(image)), mu)
         return Case(problem, problem.manifold.random_point(rng))
     kinds: dict[str, Dictionary] = {"orthogonal": Orthogonal(), "identity": Identity()}
     if dictionary not in kinds:
@@ -113,7 +112,7 @@ def dictionary_learning(
     else:
         model = ExactlySparse(n, size, k, dictionary=kind)
     sample = model.draw(rng)
-    problem = dictionary_problem(sample.observations, mu)
+    problem = dictionary_problem(_read_only(sample.observations), mu)
     truth = Truth(
         distance=lambda q: reconstruction_error(q, sample.dictionary),
         details={"dictionary": sample.dictionary, "coefficients": sample.coefficients},
@@ -137,6 +136,12 @@ def _check_source(image: str | None, made_up: dict[str, Any], scale: float) -> N
             f"{scale!r}: leave it out, or give an image"
         )
     check_positive("scale", scale)
+
+
+def _read_only(data: np.ndarray) -> np.ndarray:
+    """Return data that need no look, in every solve, at whether they were changed."""
+    data.flags.writeable = False
+    return data
 
 
 def _whitened_patches(image: str) -> np.ndarray:

@@ -246,8 +246,9 @@ def dictionary_problem(Y: Any, mu: float = 1e-2) -> Problem:
     ----------
     Y : array of shape (n, p), or Dask array
         Data, columns are samples; whiten it with :func:`riemtr.precondition` unless the dictionary
-        is orthogonal. A Dask array is visited where its chunks are, and never gathered: larger
-        chunks mean fewer visits.
+        is orthogonal. It may be changed in place between solves; if it is read-only
+        (``Y.flags.writeable = False``) they need not look. A Dask array is visited where its chunks
+        are, and never gathered: larger chunks mean fewer visits.
     mu : float
         Smoothing parameter, small beside the entries of Y (the paper's 1e-2 for entries of
         order 1).

@@ -41,8 +41,9 @@ class NarrowCopy:
         return self._weights @ self.source
 
     def is_current(self) -> bool:
-        """Whether the source is what it was when it was copied."""
-        return np.array_equal(self._seen, self._mark())
+        """Whether the source is what it was when it was copied; nobody changes read-only data."""
+        is_fixed = not self.source.flags.writeable and self.source.base is None
+        return is_fixed or np.array_equal(self._seen, self._mark())
 
     @lazy
     def samples(self) -> np.ndarray:

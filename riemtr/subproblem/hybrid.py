@@ -100,10 +100,10 @@ class HybridSubproblem:
         )
         if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
-        inside = not on_boundary and here.norm(vector) < _INSIDE * radius
-        settled = factor is None and inside
+        step = make_step(here, vector, image, on_boundary, ended)
+        settled = factor is None and step.norm < _INSIDE * radius
         kept = _Memory(here, memory.products, memory.target, memory.dense or settled, factor)
-        return make_step(here, vector, image, on_boundary, ended, memory=kept)
+        return step._replace(memory=kept)
 
 
 def _is_worth(here: Evaluation, previous: Step | None) -> bool:

@@ -37,3 +37,16 @@ def test_a_change_of_any_entry_is_noticed(order):
         i, j = rng.integers(20), rng.integers(2000)
         source[i, j] += 1e-6
         assert not copy.is_current()
+
+
+def test_read_only_data_need_no_look_unless_they_are_a_view(monkeypatch):
+    owned = np.random.default_rng(0).standard_normal((20, 2000))
+    view = owned[:, :1500]
+    view.flags.writeable = False
+    copy = NarrowCopy(view)
+    owned[3, 4] += 1e-6
+    assert not copy.is_current()
+    owned.flags.writeable = False
+    copy = NarrowCopy(owned)
+    monkeypatch.setattr(NarrowCopy, "_mark", lambda self: pytest.fail("looked"))
+    assert copy.is_current()
