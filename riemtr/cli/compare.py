@@ -24,7 +24,7 @@ from riemtr.compare import (
 )
 from riemtr.compare import compare as compare_solvers
 from riemtr.compare.entrants import DEFAULT
-from riemtr.compare.folder import JOURNAL, open_journal
+from riemtr.compare.folder import JOURNAL, journal_path
 from riemtr.compare.records import RECOVERY
 from riemtr.compare.recovery_data import PARAMETERS
 from riemtr.compare.recovery_methods import METHODS
@@ -123,6 +123,14 @@ def compare(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue what is in the folder: run only what is missing.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -133,8 +141,9 @@ def compare(
     recorded as such, and the others go on. Ctrl-C ends early with the runs that are finished.
 
     The folder gets `comparison.json`, `runs.csv`, `environment.json`, performance profiles,
-    convergence plots, and `page.html`; until then finished runs are kept in its `runs.jsonl`, which
-    a kill leaves there (`riemtr.compare.load` reads it).
+    convergence plots, and `page.html`; until all are made, finished runs are kept in its
+    `runs.jsonl` (`riemtr.compare.load` reads it). A comparison that was stopped or killed continues
+    with the same command and `--resume`.
 
     Exit code: 0 if all ran, 2 if what was asked for cannot be done, 130 if interrupted.
 
@@ -165,26 +174,31 @@ def compare(
         refusing(ValueError, TypeError, ImportError, OSError),
         reworded(COMPARE, ValueError, OSError),
     ):
+        kept: dict[str, Any] = {"store": None, "resume": resume}
         if out is not None:
-            bar.keep = open_journal(out, force)
+            kept["store"] = journal_path(out, force=force, resume=resume)
+        elif resume:
+            raise ValueError("--resume continues what is in a folder; name it with --out")
         settings = parse_parameters(parameter or [])
         wanted = None if solvers is None else solvers.split(",")
         if any(name.split(":")[0] == RECOVERY for name in names):
-            found = _compare_recovery(names, wanted, settings, seed, chosen, bar)
+            found = _compare_recovery(names, wanted, settings, seed, chosen, kept, bar)
         else:
             problems = _problems(names, settings)
             entrants = [_entrant(name) for name in wanted or DEFAULT]
             if tolerances is not None:
                 chosen["tolerances"] = _numbers(tolerances)
             with bar.shown():
-                found = compare_solvers(problems, entrants, seed=seed, progress=bar, **chosen)
+                found = compare_solvers(
+                    problems, entrants, seed=seed, progress=bar, **chosen, **kept
+                )
     if quiet:
         print(summary_line(found))
     else:
         screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
         screen.print(comparison_table(found, screen.width))
     if out is not None:
-        _save(found, out, force, screen, quiet)
+        _save(found, out, force or resume, screen, quiet)
     if found.settings.get("interrupted"):
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(0 if found.runs else USAGE_ERROR)
@@ -220,6 +234,7 @@ def _compare_recovery(
     shared: dict[str, Any],
     seed: int,
     chosen: dict[str, Any],
+    kept: dict[str, Any],
     bar: ProgressBar,
 ) -> Comparison:
     """Compare recovery methods."""
@@ -234,7 +249,7 @@ def _compare_recovery(
             raise unknown_name(f"a parameter of {RECOVERY}", name, PARAMETERS)
     methods = list(METHODS) if methods is None else [method.strip() for method in methods]
     with bar.shown():
-        return compare_recovery(methods, seed=seed, progress=bar, **chosen, **parameters)
+        return compare_recovery(methods, seed=seed, progress=bar, **chosen, **kept, **parameters)
 
 
 def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: bool) -> None:
@@ -242,7 +257,10 @@ def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: boo
         with refusing(OSError):
             written = write_folder(found, out, force=force)
     except KeyboardInterrupt:
-        screen.print(f"interrupted while saving; all runs are in {out / JOURNAL}", markup=False)
+        screen.print(
+            f"interrupted while saving; all runs are in {out / JOURNAL}: repeat with --resume",
+            markup=False,
+        )
         raise
     if quiet:
         return
@@ -250,3 +268,5 @@ def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: boo
         screen.print(sentence, soft_wrap=True, markup=False)
     saved = ", ".join(path.name for path in written.files)
     screen.print(f"saved in {out}: {saved}", soft_wrap=True, markup=False)
+    if found.settings.get("interrupted"):
+        screen.print("repeat with --resume to run the others")

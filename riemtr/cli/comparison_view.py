@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -26,16 +26,9 @@ _OTHERWISE = 12  # and for what became of the other runs, which is broken at wor
 
 
 class ProgressBar:
-    """A bar over all runs with the time left; for ``compare(progress=...)``.
-
-    Attributes
-    ----------
-    keep : callable
-        Gets every run as well.
-    """
+    """A bar over all runs with the time left; for ``compare(progress=...)``."""
 
     def __init__(self, console: Console):
-        self.keep: Callable[[Run], None] = lambda run: None
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -47,8 +40,7 @@ class ProgressBar:
         self._task = self._bars.add_task("preparing", total=None)
 
     def __call__(self, run: Run, done: int, total: int) -> None:
-        """Keep the run, and move the bar."""
-        self.keep(run)
+        """Move the bar."""
         description = escape(f"{run.problem}, {run.solver}")
         self._bars.update(self._task, description=description, completed=done, total=total)
 

@@ -162,7 +162,7 @@ def recover(
     - `riemtr recover photo.jpg --patch-size 6 --rank 20 --out found` learns 20 from your own
     """
     with refusing(ValueError, TypeError, ImportError, OSError), reworded(RECOVER, ValueError):
-        _check_folder(out, force)
+        _check_folder(out, force, checkpoint)
         data = read_data(source, variable=variable, transpose=transpose, patch_size=patch_size)
         if rank is None:
             _check_patches(data)
@@ -176,22 +176,25 @@ def recover(
         "n_jobs": jobs,
         "checkpoint": path,
     }
-    with refusing(ValueError, OSError), reworded(RECOVER, ValueError), _tidy(out, path):
-        found = _run(Y, mu, seed, options, screen, quiet, start_over=force and checkpoint is None)
-    residual = relative_residual(Y, found)
-    about = {
-        "riemtr": riemtr.__version__,
-        "source": data.source,
-        "patch_size": data.patch_size,
-        "centred": mean is not None,
-        "solver": "default" if method is None else str(method),
-        "relative_residual": residual,
-    }
+    start_over = force and checkpoint is None
+    with _explained(out, force, checkpoint):
+        with refusing(ValueError, OSError), reworded(RECOVER, ValueError), _tidy(out, path):
+            found = _run(Y, mu, seed, options, screen, quiet, start_over)
+        residual = relative_residual(Y, found)
+        about = {
+            "riemtr": riemtr.__version__,
+            "source": data.source,
+            "patch_size": data.patch_size,
+            "centred": mean is not None,
+            "solver": "default" if method is None else str(method),
+            "relative_residual": residual,
+        }
+        with refusing(OSError):
+            saved = save_recovery(out, found, about, mean)  # before what may not be printed
+            saved += _draw(out, Y, found, data, screen)
+            if checkpoint is None:
+                path.unlink(missing_ok=True)  # last: as long as it is there, the run is not over
     with refusing(OSError):
-        saved = save_recovery(out, found, about, mean)  # before anything that may not be printed
-        saved += _draw(out, Y, found, data, screen)
-        if checkpoint is None:
-            path.unlink(missing_ok=True)
         if quiet:
             print(summary_line(found))
         else:
@@ -205,11 +208,13 @@ def recover(
     raise typer.Exit(0 if found.trusted else 1)
 
 
-def _check_folder(out: Path, force: bool) -> None:
+def _check_folder(out: Path, force: bool, checkpoint: Path | None) -> None:
+    """Refuse to replace results, but those of a run whose own checkpoint says it is not over."""
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; choose a folder for --out")
     present = [name for name in OURS if (out / name).exists()]
-    if present and not force:
+    unfinished = checkpoint is None and (out / CHECKPOINT).exists()
+    if present and not (force or unfinished):
         raise FileExistsError(
             f"{out} holds results already ({', '.join(present)}); choose another folder, or add "
             f"--force to replace them"
@@ -278,11 +283,6 @@ def _run(
             raise
         Path(options["checkpoint"]).unlink()
         return _run(Y, mu, seed, options, screen, quiet, start_over=False)
-    except KeyboardInterrupt:
-        Console(stderr=True, highlight=False).print(
-            "interrupted; repeat the command to continue where it stopped"
-        )
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile, screen: Console) -> list[Path]:
@@ -302,6 +302,23 @@ def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile, screen: Con
     else:
         (out / "atoms.png").unlink(missing_ok=True)  # of results that were replaced
     return drawn
+
+
+@contextmanager
+def _explained(out: Path, force: bool, checkpoint: Path | None) -> Iterator[None]:
+    """Say after Ctrl-C how to go on: with what the folder would not refuse by then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = "repeat the command"
+        try:
+            _check_folder(out, force, checkpoint)
+        except FileExistsError:  # a checkpoint elsewhere, which stays, does not tell
+            again += " with --force"
+        Console(stderr=True, highlight=False).print(
+            f"interrupted; {again} to continue where it stopped", soft_wrap=True
+        )
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager

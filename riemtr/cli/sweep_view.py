@@ -76,7 +76,8 @@ def failures_lines(table: Table) -> list[str]:
     """Say which cells failed and why, the first of each kind of error, and what was damaged."""
     kinds: dict[str, list[Outcome]] = {}
     for outcome in table.failed:
-        kinds.setdefault(str(outcome.failure), []).append(outcome)
+        where = "" if outcome.failure is None else outcome.failure.place
+        kinds.setdefault(f"{outcome.failure}{where}", []).append(outcome)
     lines = []
     for text, some in list(kinds.items())[:_FAILURES]:
         first = escape(str(some[0].cell))

@@ -22,6 +22,9 @@ SOLVE = {
 
 COMPARE = {
     r"pass force=True to replace it": "add --force to replace it",
+    r"\bwith resume\b": "with --resume",
+    r"^resume continues what force=True": "--resume continues what --force",
+    r"choose another store": "choose another --out",
     r"curvature_tolerance must": "--curvature-tolerance must",
     r"max_seconds must": "--max-seconds must",
     r"tolerances must": "--tolerances must",

@@ -11,6 +11,7 @@ import pymanopt
 
 from riemtr import problems as registry
 from riemtr.errors import misspelt_name
+from riemtr.imports import place
 from riemtr.problem import Problem, as_problem
 from riemtr.problems import Case
 from riemtr.problems.registry import is_path
@@ -182,5 +183,7 @@ def _built(name: str, parameters: Mapping[str, Any], seed: int) -> Case:
     try:
         return registry.build(name, rng=seed, **parameters)
     except Exception as error:  # of the builder, which anyone may have written
-        what = with_options(name, parameters)
-        raise ValueError(f"cannot build the problem {what!r}: {error}") from error
+        what, where = with_options(name, parameters), place(error)
+        said = isinstance(error, (ValueError, TypeError, ImportError, OSError)) and not where
+        kind = "" if said else f"{type(error).__name__}: "  # a KeyError says no more than the key
+        raise ValueError(f"cannot build the problem {what!r}: {kind}{error}{where}") from error

@@ -6,6 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,9 @@ def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
     Parameters
     ----------
     solver : object
-        With ``solve(problem, start, ...)``; ``rng`` and ``stop`` are passed if it takes them.
+        With ``solve(problem, start, ...)``; ``rng`` and ``stop`` are passed if it takes them. It
+        returns a :class:`~riemtr.Result`, an object with ``point`` (and ``converged`` or
+        ``success``, ``status``, ``iterations`` where it has them), or the point itself.
     problem : WatchedProblem
         The task's, for solvers that keep no history of their own.
     task : Task
@@ -88,10 +91,12 @@ def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
             return ending
         return replace(ending, seconds=seconds, counts=problem.counts, rows=problem.rows)
     if not hasattr(found, "point"):
-        raise TypeError(
-            "a solver must return a riemtr Result, or an object with a point; it returned "
-            f"{type(found).__name__}"
-        )
+        if not _is_point(found, problem):
+            raise TypeError(
+                "a solver must return a riemtr Result, an object with a point, or the point "
+                f"itself; it returned {type(found).__name__}"
+            )
+        found = SimpleNamespace(point=found)  # which says nothing of itself
     said = getattr(found, "converged", getattr(found, "success", False))
     words = getattr(found, "status", getattr(found, "stopping_criterion", "ended"))
     iterations = getattr(found, "iterations", None)
@@ -104,6 +109,13 @@ def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
         counts=problem.counts,
         rows=problem.rows,
     )
+
+
+def _is_point(found: Any, problem: WatchedProblem) -> bool:
+    """Whether it may be meant as one: an array, or as many as a point has; all else comes later."""
+    if getattr(problem.manifold, "point_layout", 1) == 1:
+        return hasattr(found, "__array__")
+    return isinstance(found, (list, tuple))
 
 
 def _takes(method: Callable[..., Any], name: str) -> bool:

@@ -16,7 +16,7 @@ from pymanopt.optimizers.optimizer import Optimizer
 
 from riemtr.compare.cases import typed, with_options
 from riemtr.errors import DoesNotApply, misspelt_name
-from riemtr.imports import imported
+from riemtr.imports import imported, place
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
@@ -93,7 +93,9 @@ def entrant(name: str, **options: Any) -> Entrant:
         One of :func:`solver_names`, or ``"package.module:attribute"``: an object with
         ``solve(problem, start, ...)``, a pymanopt optimizer, or something to call for one. What is
         called gets the comparison's ``tolerance``, ``curvature_tolerance`` and ``max_seconds``
-        where it has parameters of these names.
+        where it has parameters of these names. ``solve`` gets ``rng`` and ``stop`` likewise, and
+        returns a :class:`riemtr.Result`, an object with ``point``, or the point itself, which
+        claims nothing: it is certified, and its calls of the problem are counted, all the same.
     **options
         Passed to the solver's constructor: ``entrant("exact", radius=0.05)``. Without a radius,
         ``exact`` takes the 0.1 of :func:`riemtr.ExactTRM`, or half of mu over the size of the data
@@ -132,7 +134,8 @@ def check_entrants(entrants: Iterable[Entrant], problem: Problem, demands: Deman
         except DoesNotApply:
             continue
         except (ValueError, TypeError) as error:
-            raise ValueError(f"solver {one.name!r} cannot be made: {error}") from error
+            said = f"solver {one.name!r} cannot be made: {error}{place(error)}"
+            raise ValueError(said) from error
         except Exception:
             continue
 
@@ -177,10 +180,10 @@ def _numbered(solvers: list[Any]) -> list[Entrant]:
     """Return entrants; objects of the same name are numbered, names that were given are not."""
     found = [_as_entrant(solver) for solver in solvers]
     names = [one.name for one in found]
-    for place, solver in enumerate(solvers):
-        if names.count(names[place]) > 1 and not isinstance(solver, (str, Entrant)):
-            number = 1 + names[:place].count(names[place])
-            found[place] = replace(found[place], name=f"{names[place]}-{number}")
+    for index, solver in enumerate(solvers):
+        if names.count(names[index]) > 1 and not isinstance(solver, (str, Entrant)):
+            number = 1 + names[:index].count(names[index])
+            found[index] = replace(found[index], name=f"{names[index]}-{number}")
     return found
 
 

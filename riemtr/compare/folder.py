@@ -5,21 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from riemtr.compare.records import COUNTS, Comparison, Run
 from riemtr.errors import MissingExtraError
-from riemtr.files import plain, save_figure, save_json, write_atomically
+from riemtr.files import save_figure, save_json, write_atomically
 
 JOURNAL = "runs.jsonl"
-"""Runs as they are finished, a line each, until the comparison is written: a kill costs none."""
+"""Runs as they are finished, until all of them are written: neither a kill nor Ctrl-C costs any."""
 
 OURS = ("comparison.json", "runs.csv", "environment.json", "profiles.png", "page.html")
 _FIGURES = "convergence-*.png"
@@ -56,24 +55,22 @@ def check_folder(folder: Path, force: bool = False) -> None:
         )
 
 
-def open_journal(folder: Path, force: bool = False) -> Callable[[Run], None]:
-    """Check a folder, and return what keeps a run there as soon as it is finished."""
-    check_folder(folder, force)
+def journal_path(folder: Path, *, force: bool = False, resume: bool = False) -> Path:
+    """Check a folder, and return where it keeps a run as soon as it is finished."""
+    if force and resume:
+        raise ValueError("resume continues what force=True would replace; choose one of them")
     path = folder / JOURNAL
-    if path.exists() and not force:
+    unfinished = path.exists()
+    if unfinished and not (force or resume):
         raise FileExistsError(
-            f"{path} holds the runs of a comparison that was killed; riemtr.compare.load reads it: "
-            "choose another folder, or pass force=True to replace it"
+            f"{path} holds the runs of a comparison that was not finished; riemtr.compare.load "
+            "reads it: continue it with resume, choose another folder, or pass force=True to "
+            "replace it"
         )
-    path.unlink(missing_ok=True)
-
-    def keep(run: Run) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            line = json.dumps(plain(asdict(run)), allow_nan=False, default=str)
-            file.write(f"{line}\n".encode())
-
-    return keep
+    check_folder(folder, force or unfinished)
+    if force:
+        path.unlink(missing_ok=True)
+    return path
 
 
 def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) -> Written:
@@ -119,7 +116,8 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
             left_out.append(f"no {what}: {error}")
     for stale in set(before) - set(files):  # only now: the new comparison is there
         stale.unlink()
-    (folder / JOURNAL).unlink(missing_ok=True)
+    if not comparison.settings.get("interrupted"):
+        (folder / JOURNAL).unlink(missing_ok=True)
     return Written(files, left_out)
 
 

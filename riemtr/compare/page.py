@@ -62,7 +62,7 @@ def page_html(comparison: Comparison) -> str:
         "title": escape(f"riemtr: {', '.join(comparison.problems[:3])}"),
         "kind": "recovery methods side by side" if recovery else "solvers side by side",
         "style": _part("page.css"),
-        "headline": _headline(headline(comparison)),
+        "headline": _headline(*headline(comparison)),
         "lead": "".join(f"<p>{escape(sentence)}</p>" for sentence in lead(comparison)),
         "figures": escape(figures(comparison)),
         "verdicts": _verdicts(recovery),
@@ -93,10 +93,9 @@ def script_json(value: Any) -> str:
     return text
 
 
-def _headline(words: str) -> str:
+def _headline(first: str, misses: str) -> str:
     """The first sentence large, the misses as large as the rest: they may be many."""
-    first, misses, rest = words.partition(" Misses: ")
-    below = f"<p>{escape(misses + rest)}</p>" if rest else ""
+    below = f"<p>{escape(misses)}</p>" if misses else ""
     return f"<h1>{escape(first)}</h1>{below}"
 
 

@@ -12,8 +12,10 @@ from riemtr.compare.records import Comparison, Run
 _NAMED = 6  # names in a sentence before "and 3 others"
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: Comparison) -> tuple[str, str]:
     """Return who succeeded in every run, and of everybody else how often and how they did not.
+
+    Two texts, the second of which may be empty.
 
     Examples
     --------
@@ -23,8 +25,8 @@ def headline(comparison: Comparison) -> str:
     ...     Run("rayleigh", "sd", 0, *ended, claimed=True, verdict="saddle"),
     ... ]
     >>> headline(Comparison({}, {}, tuple(runs)))
-    'practical ended at a certified minimizer in its only run. Misses: sd 1 of 1 (1 “converged” at
-    a saddle point).'
+    ('practical ended at a certified minimizer in its only run.',
+    'Misses: sd 1 of 1 (1 “converged” at a saddle point).')
     """
     if not is_recovery(comparison.runs):
         return _told(
@@ -36,9 +38,10 @@ def headline(comparison: Comparison) -> str:
         )
     lacking = lack_rounding(comparison)
     verb = "is" if len(lacking) == 1 else "are"
-    rest = f" {_names(lacking)} {verb} exact once riemtr rounds the rows." if lacking else ""
+    rounded = f"{_names(lacking)} {verb} exact once riemtr rounds the rows." if lacking else ""
     exact = "recovered the dictionary exactly"
-    return _told(comparison, exact, lambda run: bool(run.success), _error) + rest
+    first, misses = _told(comparison, exact, lambda run: bool(run.success), _error)
+    return first, " ".join(part for part in (misses, rounded) if part)
 
 
 def lead(comparison: Comparison) -> list[str]:
@@ -83,7 +86,7 @@ def _told(
     deed: str,
     succeeded: Callable[[Run], bool],
     how: Callable[[Sequence[Run]], str],
-) -> str:
+) -> tuple[str, str]:
     by_solver = _by_solver(comparison)
     misses = {name: [r for r in runs if not succeeded(r)] for name, runs in by_solver.items()}
     complete = [name for name, missed in misses.items() if not missed]
@@ -98,7 +101,7 @@ def _told(
         if missed
     ]
     # All of them, whoever made them: a failure that is not named looks like a success.
-    return f"{first}. Misses: {'; '.join(others)}." if others else f"{first}."
+    return f"{first}.", f"Misses: {'; '.join(others)}." if others else ""
 
 
 def _endings(runs: Sequence[Run]) -> str:

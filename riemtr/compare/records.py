@@ -11,6 +11,8 @@ from riemtr.files import save_json
 
 FORMAT = "riemtr comparison 1"
 COUNTS = ("costs", "gradients", "hessian_products", "hessian_matrices")
+OF = "comparison"
+"""The key of the line in a journal that says what its runs are of."""
 
 
 RECOVERY = "dictionary-recovery"
@@ -234,13 +236,27 @@ def _run(record: dict[str, Any]) -> Run:
     return Run(**{**record, "reached": tuple(Reach(**reach) for reach in record["reached"])})
 
 
-def _load_journal(path: str | Path) -> Comparison:
-    """Read lines of runs; one that was torn when the comparison was killed is left out."""
-    whole = Path(path).read_bytes().split(b"\n")[:-1]
+def read_journal(path: str | Path) -> tuple[Any, tuple[Run, ...], int]:
+    """Read lines of runs; one that was torn when the comparison was killed is left out.
+
+    Returns
+    -------
+    tuple
+        What the first line says of the comparison, None where it is a run; the runs; and the bytes
+        up to the end of the last whole line.
+    """
+    content = Path(path).read_bytes()
+    size = content.rfind(b"\n") + 1
     try:
-        runs = tuple(_run(json.loads(line)) for line in whole)
+        lines = [json.loads(line) for line in content[:size].splitlines()]
+        first = lines.pop(0)[OF] if lines and OF in lines[0] else None
+        return first, tuple(map(_run, lines)), size
     except (KeyError, TypeError, ValueError) as error:
         raise _not_ours(path, f"its lines are no records of runs ({error})") from error
+
+
+def _load_journal(path: str | Path) -> Comparison:
+    _, runs, _ = read_journal(path)
     tolerances = sorted({reach.tolerance for run in runs for reach in run.reached}, reverse=True)
     return Comparison({"tolerances": tolerances, "interrupted": True}, {}, runs)
 

@@ -8,6 +8,7 @@ off the clock.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from riemtr.arguments import check_positive, integer
 from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.estimates import Estimate, RecoveryMethod
 from riemtr.compare.ica import fast_ica, picard_o
+from riemtr.compare.journal import Journal, digest, versions
 from riemtr.compare.msp import msp
 from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import RECOVERY, Comparison, Run
@@ -34,6 +36,7 @@ from riemtr.recovery.threads import blas_threads_for
 from riemtr.solvers import ExactTRM
 
 _MU = 1e-2  # the paper's
+_PACKAGES = ("python-picard", "scikit-learn")  # beside those that any result depends on
 _TOLERANCE = 1e-2  # gradient norm of a solve: rounding needs the basin, no digits
 
 
@@ -90,6 +93,8 @@ def compare_recovery(
     starts: int = 5,
     seed: int = 0,
     max_seconds: float = 60.0,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     progress: bool | Progress = False,
     n: int | None = None,
     p: int | None = None,
@@ -113,6 +118,8 @@ def compare_recovery(
         What all randomness is drawn from.
     max_seconds : float
         Time limit of a run; see :func:`riemtr.compare.deadline.deadline` for how it is kept.
+    store, resume : optional
+        As those of :func:`~riemtr.compare.compare`.
     progress : bool or callable
         Show progress on the standard error stream, or call ``progress(run, done, total)``.
     n, p, theta, condition, noise : optional
@@ -143,13 +150,24 @@ def compare_recovery(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     described, draw = of_model(**chosen) if image is None else of_image(image, chosen)
     watch = watcher(progress)
+
+    def identity() -> dict[str, Any]:
+        made = {name: digest(factory) for name, factory in factories.items()}
+        asked: dict[str, Any] = {"starts": starts, "seed": seed, "max_seconds": max_seconds}
+        if image is not None:  # a file may have changed, and an array has no name
+            white, _ = draw(_state(seed, 0, 0))
+            asked["mean size of the image's data"] = f"{np.abs(white.data).mean():.6g}"
+        return {"methods": made, "data": described, **asked, "environment": versions(*_PACKAGES)}
+
+    journal = Journal(store, identity, resume)
     runs: list[Run] = []
     interrupted = False
     with blas_threads_for(described["n"] * described["p"]):
-        measured_with = environment("python-picard", "scikit-learn")
+        measured_with = environment(*_PACKAGES)
         try:
-            for run in _runs(factories, starts, seed, draw, max_seconds):
+            for run in _runs(factories, starts, seed, draw, max_seconds, journal):
                 runs.append(run)
+                journal.keep(run)
                 if watch is not None:
                     watch(run, len(runs), starts * len(factories))
         except KeyboardInterrupt:
@@ -177,12 +195,17 @@ def _runs(
     seed: int,
     draw: Draw,
     max_seconds: float,
+    journal: Journal,
 ) -> Iterator[Run]:
     for start in range(starts):
+        known = {name: journal.recall(RECOVERY, name, start) for name in factories}
+        if None not in known.values():
+            yield from (run for run in known.values() if run is not None)
+            continue
         white, truth = draw(_state(seed, start, 0))
         own = int(_state(seed, start, 1).generate_state(1)[0])
         for name, factory in factories.items():
-            yield _run(name, factory, start, own, white, truth, max_seconds)
+            yield known[name] or _run(name, factory, start, own, white, truth, max_seconds)
 
 
 def _factories(

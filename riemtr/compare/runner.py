@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from riemtr.arguments import check_positive, integer
 from riemtr.compare.cases import as_cases, labelled, spelling
 from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
+from riemtr.compare.journal import Journal, identity
 from riemtr.compare.measuring import measure, warm_up
 from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import Comparison, Run
@@ -37,6 +39,8 @@ def compare(
     curvature_tolerance: float = 1e-6,
     max_seconds: float = 10.0,
     repeats: int = 1,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     progress: bool | Progress = False,
 ) -> Comparison:
     """Compare solvers: the same problems, starts, tolerances, counters and clock for all.
@@ -74,6 +78,12 @@ def compare(
         second more, where the system has alarms: in the main thread, not on Windows.
     repeats : int
         How often to run each, all solvers in turn; the run of median time is kept.
+    store : path, optional
+        A ``.jsonl`` file to keep every run in as soon as it is finished, which survives a kill;
+        :func:`~riemtr.compare.load` reads it.
+    resume : bool
+        Continue a store that exists: only what is missing is run. A store of another comparison
+        is refused: other problems, starts, settings, solvers or versions.
     progress : bool or callable
         Show progress on the standard error stream, or call ``progress(run, done, total)``.
 
@@ -106,7 +116,17 @@ def compare(
     given = labelled(problems)
     cases = as_cases(given, seed)
     check_entrants(entrants, next(iter(cases.values())).problem, demands)
-    run = _Comparing(entrants, goals, demands, seed, repeats, starts + saddles, len(cases))
+    asked = {
+        "starts": starts,
+        "saddles": saddles,
+        "seed": seed,
+        "tolerances": list(goals),
+        "curvature_tolerance": demands.curvature_tolerance,
+        "max_seconds": demands.max_seconds,
+        "repeats": repeats,
+    }
+    journal = Journal(store, lambda: identity(cases, entrants, demands, asked), resume)
+    run = _Comparing(entrants, goals, demands, seed, repeats, starts + saddles, len(cases), journal)
     run.watcher = watcher(progress)
     with blas_threads_for(0):
         warm_up(entrants)
@@ -116,13 +136,7 @@ def compare(
         "problems": {label: run.about[label] for label in cases if label in run.about},
         "solvers": {one.name: run.description(one.name) for one in entrants},
         "fixed_radii": run.fixed_radii,
-        "starts": starts,
-        "saddles": saddles,
-        "seed": seed,
-        "tolerances": list(goals),
-        "curvature_tolerance": demands.curvature_tolerance,
-        "max_seconds": demands.max_seconds,
-        "repeats": repeats,
+        **asked,
         "not_applicable": run.not_applicable,
         "interrupted": run.interrupted,
     }
@@ -142,6 +156,7 @@ class _Comparing:
         repeats: int,
         starts: int,
         problems: int,
+        journal: Journal,
     ):
         self.entrants = entrants
         self.goals = goals
@@ -149,6 +164,7 @@ class _Comparing:
         self.seed = seed
         self.repeats = repeats
         self.total = starts * problems * len(entrants)
+        self.journal = journal
         self.runs: list[Run] = []
         self.about: dict[str, dict[str, Any]] = {}
         self._descriptions: dict[str, dict[str, list[str]]] = {}
@@ -202,25 +218,30 @@ class _Comparing:
                     self.total -= len(self._starts) - number
                     continue
                 self.runs.append(run)
+                self.journal.keep(run)
                 if self.watcher is not None:
                     self.watcher(run, len(self.runs), self.total)
 
     def _in_turn(self, task: Task, entrants: list[Entrant]) -> Iterator[tuple[Entrant, Run | None]]:
         """Run the solvers one after the other, again and again; yield each one's median run."""
         tried: dict[str, list[Run]] = {one.name: [] for one in entrants}
+        known = {
+            one.name: self.journal.recall(task.label, one.name, task.number) for one in entrants
+        }
         gone: set[str] = set()
         for turn in range(self.repeats):
             for one in entrants:
                 runs = tried[one.name]
                 # What failed or took all the time is not worth repeating.
-                if one.name not in gone and not (runs and runs[-1].outcome != "ended"):
+                over = one.name in gone or (runs and runs[-1].outcome != "ended")
+                if known[one.name] is None and not over:
                     try:
                         runs.append(measure(task, one))
                     except DoesNotApply as error:
                         gone.add(one.name)
                         self._leave_out(task, one, error)
                 if turn == self.repeats - 1:
-                    yield one, _median(runs)
+                    yield one, known[one.name] or _median(runs)
 
     def _leave_out(self, task: Task, one: Entrant, reason: DoesNotApply) -> None:
         self.not_applicable.append(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from riemtr.imports import place
 from riemtr.sweep.cells import RESERVED, Cell, Task, Value, scalar
 
 _MESSAGE = 1000  # characters of an error kept
@@ -27,11 +28,14 @@ class Failure:
     message : str
     traceback : str
         The innermost calls.
+    place : str
+        Where in the user's own code it arose, for people; empty where that is not known.
     """
 
     kind: str
     message: str
     traceback: str = field(default="", repr=False)
+    place: str = field(default="", repr=False)
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}" if self.message else self.kind
@@ -86,10 +90,10 @@ def describe(error: BaseException) -> Failure:
     """Return an exception in words, short enough for a line of a file."""
     try:
         lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-_FRAMES)
-        message, calls = str(error), "".join(lines).strip()
+        message, calls, where = str(error), "".join(lines).strip(), place(error)
     except Exception as another:  # the task's own exceptions may be broken themselves
-        message, calls = f"its message cannot be read ({type(another).__name__})", ""
-    return Failure(type(error).__name__, message[:_MESSAGE], calls[-_TRACEBACK:])
+        message, calls, where = f"its message cannot be read ({type(another).__name__})", "", ""
+    return Failure(type(error).__name__, message[:_MESSAGE], calls[-_TRACEBACK:], where)
 
 
 def _checked(returned: Any, cell: Cell) -> dict[str, Value]:

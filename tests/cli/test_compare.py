@@ -5,7 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from riemtr.cli.app import app
-from riemtr.compare import folder, load, solver_names
+from riemtr.compare import folder, load, runner, solver_names
+from riemtr.compare.measuring import measure
 from riemtr.environment import environment
 
 LATE = ["--max-seconds", 1e-9]
@@ -125,8 +126,44 @@ def test_a_comparison_that_is_stopped_before_it_is_saved_leaves_its_runs(tmp_pat
     assert {run.solver for run in load(tmp_path / "runs.jsonl").runs} == {"practical", "lbfgs"}
     refused = compare(*arguments)
     assert refused.exit_code == 2
-    assert "holds the runs of a comparison that was killed" in refused.stderr
-    assert "add --force to replace it" in refused.stderr
+    assert "holds the runs of a comparison that was not finished" in refused.stderr
+    assert "continue it with --resume, choose another folder, or add --force to replace it" in (
+        refused.stderr
+    )
+    monkeypatch.undo()
+    kept = load(tmp_path / "runs.jsonl").runs
+    assert compare(*arguments, "--resume", "-q").exit_code == 0
+    assert load(tmp_path / "comparison.json").runs == kept
+    assert not (tmp_path / "runs.jsonl").exists()
+
+
+def test_a_comparison_that_ctrl_c_ended_continues(tmp_path, monkeypatch, no_pictures):
+    def pressed(task, one):
+        if (one.name, task.number) == ("lbfgs", 1):
+            raise KeyboardInterrupt
+        return measure(task, one)
+
+    arguments = [*QUICK, "--solvers", "practical,lbfgs", "--out", tmp_path]
+    monkeypatch.setattr(runner, "measure", pressed)
+    outcome = compare(*arguments)
+    assert outcome.exit_code == 130
+    assert "repeat with --resume to run the others" in words(outcome)
+    part = load(tmp_path / "comparison.json")
+    assert len(part.runs) == 3
+    monkeypatch.setattr(runner, "measure", measure)
+    refused = compare(*arguments, "--resume", "--seed", 1)
+    assert refused.exit_code == 2
+    assert "belongs to another comparison" in refused.stderr
+    assert "choose another --out" in refused.stderr
+    outcome = compare(*arguments, "--resume")
+    assert outcome.exit_code == 0
+    assert "interrupted" not in outcome.output
+    whole = load(tmp_path / "comparison.json")
+    assert whole.runs[:3] == part.runs
+    assert [(run.solver, run.start) for run in whole.runs] == [
+        (name, start) for start in range(3) for name in ("practical", "lbfgs")
+    ]
+    assert not whole.settings["interrupted"]
 
 
 def test_whole_recovery_methods(tmp_path):
@@ -167,6 +204,11 @@ def test_whole_recovery_methods(tmp_path):
         (["dictionary-recovery", "--solvers", "msp,msp"], "'msp' comes twice"),
         (["dictionary-recovery:image=camera:n=5"], "n must be left out where image is given"),
         (["dictionary-recovery", "-p", "k=2"], "must be one of 'condition', 'image', 'n', 'noise'"),
+        (["rayleigh", "--resume"], "--resume continues what is in a folder; name it with --out"),
+        (
+            ["rayleigh", "--out", "new", "--resume", "--force"],
+            "--resume continues what --force would replace; choose one of them",
+        ),
         (["dictionary-recovery", "-p", "starts=2"], "must be one of 'condition', 'image', 'n'"),
     ],
 )

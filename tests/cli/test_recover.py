@@ -259,6 +259,54 @@ def test_an_interrupted_run_continues_with_the_same_command(data, tmp_path, monk
     assert "checkpoint.npz" not in names(tmp_path / "o")
 
 
+@pytest.fixture
+def interrupted_drawing(monkeypatch):
+    """Press Ctrl-C while the first figure is drawn, when A, X and the report are saved."""
+
+    def press(path, figure):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(module, "save_figure", press)
+    yield
+    monkeypatch.undo()
+
+
+def test_a_run_interrupted_while_drawing_continues_with_the_same_command(
+    data, tmp_path, monkeypatch, interrupted_drawing
+):
+    out = tmp_path / "o"
+    outcome = recover(data, "--out", out)
+    assert outcome.exit_code == 130
+    assert outcome.stderr == "interrupted; repeat the command to continue where it stopped\n"
+    assert names(out) == ["A.npy", "X.npy", "checkpoint.npz", "report.json"]
+    before = {name: (out / name).read_bytes() for name in ("A.npy", "X.npy")}
+    # Another run is not the one that was interrupted.
+    refused = recover(data, "--out", out, "--mu", 0.05)
+    assert refused.exit_code == 2
+    assert "belongs to a different run" in refused.stderr
+    monkeypatch.undo()
+    outcome = recover(data, "--out", out)
+    assert outcome.exit_code == 0, outcome.output
+    assert names(out) == ["A.npy", "X.npy", "report.json", "sparsity.png"]
+    assert all((out / name).read_bytes() == content for name, content in before.items())
+    assert recover(data, "--out", out).exit_code == 2  # now it is over
+
+
+def test_a_run_with_a_checkpoint_elsewhere_says_what_continues_it(
+    data, tmp_path, monkeypatch, interrupted_drawing
+):
+    arguments = (data, "--out", tmp_path / "o", "--checkpoint", tmp_path / "run.npz")
+    outcome = recover(*arguments)
+    assert outcome.exit_code == 130
+    assert "repeat the command with --force to continue where it stopped" in outcome.stderr
+    assert "repeat the command to continue" in recover(*arguments, "--force").stderr
+    monkeypatch.undo()
+    assert recover(*arguments).exit_code == 2
+    outcome = recover(*arguments, "--force")
+    assert outcome.exit_code == 0
+    assert "continuing where the last run stopped" in outcome.output
+
+
 def test_an_interrupted_run_with_other_settings_is_kept_unless_forced(data, tmp_path, monkeypatch):
     interrupt_after(monkeypatch, 2)
     assert recover(data, "--out", tmp_path / "o", "-q").exit_code == 130

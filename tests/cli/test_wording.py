@@ -10,7 +10,7 @@ import pytest
 import riemtr
 from riemtr.cli.wording import COMPARE, RECOVER, SOLVE, SWEEP, in_options, reworded
 from riemtr.compare import compare, compare_recovery
-from riemtr.compare.folder import check_folder
+from riemtr.compare.folder import check_folder, journal_path
 from riemtr.recovery.datafiles import read_data
 from riemtr.sweep import sweep
 from riemtr.sweep.phase_transition import PhaseTransition
@@ -23,6 +23,17 @@ QUICK = {"starts": 1, "saddles": 0}
 def occupied_folder(folder):
     (folder / "comparison.json").write_text("{}")
     check_folder(folder)
+
+
+def same_runs_twice(folder):
+    for _ in range(2):
+        compare("rayleigh", ["lbfgs"], **QUICK, store=folder / "runs.jsonl")
+
+
+def other_comparison(folder):
+    for seed in (0, 1):
+        store = folder / "runs.jsonl"
+        compare("rayleigh", ["lbfgs"], **QUICK, seed=seed, store=store, resume=True)
 
 
 def same_problem_twice(folder):
@@ -70,6 +81,13 @@ def on(**options):
 
 RAISED = [
     (COMPARE, "pass force=True to replace it", occupied_folder),
+    (COMPARE, r"\bwith resume\b", same_runs_twice),
+    (
+        COMPARE,
+        "^resume continues what force=True",
+        lambda folder: journal_path(folder, force=True, resume=True),
+    ),
+    (COMPARE, "choose another store", other_comparison),
     (COMPARE, "curvature_tolerance must", lambda _: compare("rayleigh", curvature_tolerance=0)),
     (COMPARE, "max_seconds must", lambda _: compare("rayleigh", max_seconds=0)),
     (COMPARE, "max_seconds must", lambda _: compare_recovery(max_seconds=0)),

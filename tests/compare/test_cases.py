@@ -96,3 +96,13 @@ def test_arrays_can_be_parameters():
 def test_what_is_no_problem_is_refused(problems, error, message):
     with pytest.raises(error, match=message):
         as_cases(problems, seed=0)
+
+
+def test_a_builder_that_raises_says_where(tmp_path, monkeypatch):
+    path = tmp_path / "builders_that_raise.py"
+    path.write_text("def build(rng, n=5):\n    return {}['n']\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match="cannot build the problem") as error:
+        as_cases(("builders_that_raise:build", {"n": 3}), seed=0)
+    said = f"'builders_that_raise:build:n=3': KeyError: 'n' ({path}, line 2)"
+    assert str(error.value).endswith(said)

@@ -72,8 +72,20 @@ def test_whatever_has_a_point_will_do(task):
 
 
 def test_what_has_none_is_refused(task):
-    with pytest.raises(TypeError, match="an object with a point; it returned int"):
-        ending(task, SimpleNamespace(solve=lambda problem, start: 3))
+    for nothing in (3, None, [1.0], (task.start.point, 1e-9)):
+        with pytest.raises(TypeError, match="or the point itself; it returned "):
+            ending(task, SimpleNamespace(solve=lambda problem, start, found=nothing: found))
+
+
+def test_a_point_alone_will_do(task):
+    class Mine:
+        def solve(self, problem, start):
+            return problem.manifold.retraction(start, -0.1 * problem.at(start).gradient)
+
+    found = ending(task, Mine())
+    assert (found.status, found.claimed, found.iterations) == ("ended", False, None)
+    assert (found.counts.gradients, len(found.rows)) == (1, 1)
+    assert task.case.problem.at(found.point).cost < task.case.problem.at(task.start.point).cost
 
 
 def test_those_that_look_at_no_curvature_claim_what_is_undecided(task):

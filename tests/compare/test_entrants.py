@@ -3,7 +3,7 @@ import pytest
 
 import riemtr
 from riemtr.compare import LBFGS, Entrant, entrant, solver_names
-from riemtr.compare.entrants import DEFAULT, Demands, as_entrants
+from riemtr.compare.entrants import DEFAULT, Demands, as_entrants, check_entrants
 from riemtr.interop.pymanopt import PymanoptSolver
 from tests.compare import solvers_of_mine
 
@@ -147,3 +147,14 @@ def test_names_must_differ():
         as_entrants(["lbfgs", "lbfgs"])
     with pytest.raises(ValueError, match="at least one"):
         as_entrants([])
+
+
+def test_what_refuses_to_be_made_says_where():
+    def unlicensed():
+        raise ValueError("no licence")
+
+    problem = riemtr.problems.build("rayleigh", rng=0, n=4).problem
+    with pytest.raises(ValueError, match="solver 'mine' cannot be made: no licence") as error:
+        check_entrants(as_entrants({"mine": unlicensed}), problem, DEMANDS)
+    line = unlicensed.__code__.co_firstlineno + 1
+    assert str(error.value).endswith(f"({__file__}, line {line})")

@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 
 from riemtr.compare import figures, load, write_folder
 from riemtr.compare import folder as module
-from riemtr.compare.folder import open_journal, runs_csv
+from riemtr.compare.folder import journal_path, runs_csv
+from riemtr.compare.journal import Journal
 from riemtr.errors import MissingExtraError
 from tests.compare.made_up import comparison, example, run
 
@@ -124,24 +125,37 @@ def test_finished_runs_are_kept_until_the_comparison_is_written(tmp_path, monkey
     monkeypatch.setattr(module, "_write_page", lambda comparison, folder: [])
     monkeypatch.setattr(module, "_write_figures", lambda comparison, folder: [])
     folder = tmp_path / "new"
-    keep = open_journal(folder)
+    journal = journal_path(folder)
+    kept = Journal(journal, dict)
     assert not folder.exists()  # before there is something to keep
     for one in example().runs:
-        keep(one)
-    journal = folder / "runs.jsonl"
+        kept.keep(one)
+    assert journal == folder / "runs.jsonl"
     found = load(journal)
     assert found.runs == example().runs
     assert found.settings == {"tolerances": [1e-6], "interrupted": True}
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-5])  # killed while it wrote
     assert load(journal).runs == example().runs[:-1]
-    with pytest.raises(FileExistsError, match="holds the runs of a comparison that was killed"):
-        open_journal(folder)
-    open_journal(folder, force=True)
+    with pytest.raises(FileExistsError, match="continue it with resume, choose another folder"):
+        journal_path(folder)
+    with pytest.raises(ValueError, match="choose one of them"):
+        journal_path(folder, force=True, resume=True)
+    assert journal_path(folder, resume=True) == journal
+    assert journal.exists()
+    journal_path(folder, force=True)
     assert not journal.exists()
     journal.write_bytes(whole)
-    assert [path.name for path in write_folder(example(), folder).files] == ALWAYS
+    part = comparison(*example().runs[:2], interrupted=True)
+    assert [path.name for path in write_folder(part, folder).files] == ALWAYS
+    assert journal.exists()  # there is something left to do
+    with pytest.raises(FileExistsError, match="a comparison that was not finished"):
+        journal_path(folder)
+    journal_path(folder, resume=True)
+    assert [path.name for path in write_folder(example(), folder, force=True).files] == ALWAYS
     assert not journal.exists()
+    with pytest.raises(FileExistsError, match="holds a comparison already"):
+        journal_path(folder, resume=True)  # nothing is left to do
 
 
 def test_lines_of_something_else_are_no_comparison(tmp_path):

@@ -516,3 +516,15 @@ def test_missing_plotly_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(MissingExtraError, match=r"riemtr\[page\]"):
         page_html(solver_comparison(1))
+
+
+def test_the_headline_is_who_succeeded_whatever_they_are_called():
+    about = ("random", "ended", "")
+    runs = (
+        Run("rayleigh", "mine. Misses: none", 0, *about, True, verdict="minimizer"),
+        Run("rayleigh", "other", 0, *about, True, verdict="saddle"),
+    )
+    page = page_html(Comparison({}, {}, runs))
+    first = "mine. Misses: none ended at a certified minimizer in its only run."
+    misses = "Misses: other 1 of 1 (1 “converged” at a saddle point)."
+    assert f"<h1>{first}</h1><p>{misses}</p>" in page

@@ -180,6 +180,20 @@ def test_a_users_solver_without_a_history_is_counted_and_timed():
     assert only(found, kind="saddle", solver="mine")[0].deceived
 
 
+def test_a_solver_may_return_the_point_alone():
+    class Bare:
+        def solve(self, problem, start, rng):
+            return riemtr.PracticalTRM().solve(problem, start, rng=rng).point
+
+    low_rank = ("low-rank", {"m": 3, "n": 2, "rank": 1})  # points of several arrays
+    found = compare([RAYLEIGH, low_rank], {"bare": Bare, "ours": "practical"}, starts=2, saddles=0)
+    for bare, ours in zip(only(found, solver="bare"), only(found, solver="ours"), strict=True):
+        assert (bare.certified, bare.claimed, bare.status) == (True, False, "ended")
+        assert bare.cost == ours.cost
+        assert bare.counts["gradients"] == ours.counts["gradients"] > 0
+        assert [reach.tolerance for reach in bare.reached] == [1e-2, 1e-4, 1e-6]
+
+
 def test_failures_are_recorded_and_do_not_stop_the_others():
     solvers = {
         "failing": Failing,
@@ -194,7 +208,7 @@ def test_failures_are_recorded_and_do_not_stop_the_others():
     assert statuses["failing"] == "ZeroDivisionError: a bug of mine"
     assert statuses["not made"] == "RuntimeError: no licence"
     assert "the solver's point must" in statuses["nonsense"]
-    assert "an object with a point; it returned NoneType" in statuses["nothing"]
+    assert "or the point itself; it returned NoneType" in statuses["nothing"]
     assert statuses["exiting"] == "SystemExit: 3"
     assert all(run.certified for run in only(found, solver="good"))
     assert len(found.runs) == 12

@@ -47,6 +47,8 @@ def test_a_failure_has_its_error_and_the_innermost_calls():
     assert (failure.kind, failure.message) == ("KeyError", "'the culprit'")
     assert 'raise KeyError("the culprit")' in failure.traceback
     assert failure.traceback.count("in deep") == 4
+    line = deep.__code__.co_firstlineno + 2
+    assert failure.place == f" ({__file__}, line {line})"
 
 
 def test_a_huge_message_is_cut():
