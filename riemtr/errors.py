@@ -20,6 +20,10 @@ class NonFiniteHessianError(ValueError):
     """The Hessian has NaN or infinite entries at a point."""
 
 
+class OutOfTimeError(RuntimeError):
+    """A run's time ended while a Hessian matrix was made of products; no solver lets it out."""
+
+
 class OtherRunError(ValueError):
     """A checkpoint belongs to a run with other data or settings."""
 

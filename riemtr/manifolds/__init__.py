@@ -2,6 +2,7 @@
 
 from riemtr.manifolds.basis import (
     ArrayBasis,
+    FlatBasis,
     GramSchmidtBasis,
     HouseholderBasis,
     TangentBasis,
@@ -12,6 +13,7 @@ from riemtr.manifolds.basis import (
     tangent_basis,
 )
 from riemtr.manifolds.membership import has_left
+from riemtr.manifolds.orbits import another_representative
 from riemtr.manifolds.protocol import (
     Manifold,
     converts_hessians,
@@ -34,11 +36,13 @@ from riemtr.manifolds.sphere import Sphere
 
 __all__ = [
     "ArrayBasis",
+    "FlatBasis",
     "GramSchmidtBasis",
     "HouseholderBasis",
     "Manifold",
     "Sphere",
     "TangentBasis",
+    "another_representative",
     "as_real",
     "converts_hessians",
     "dimension",

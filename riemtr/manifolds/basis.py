@@ -11,14 +11,18 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
+from pymanopt.manifolds import ComplexEuclidean, Euclidean
 from pymanopt.manifolds.manifold import RiemannianSubmanifold
 from scipy.linalg import qr
 
 from riemtr.manifolds.protocol import dimension, inner
+from riemtr.manifolds.random_points import global_numpy_randomness
 from riemtr.manifolds.random_tangents import random_tangent
 
 # A vector whose remainder is this small lies in the span of the others.
 _DEPENDENT = 1e-8
+# How many random tangent vectors tell a metric.
+_PAIRED = 4
 # Of the random tangent vectors: no seed that a user would draw their own points from.
 _SEED = 0x7A6E7
 
@@ -82,6 +86,28 @@ class HouseholderBasis:
         reflector = np.eye(self.dim + 1, dtype=self.point.dtype)
         reflector -= self._beta * np.outer(self._axis, self._axis)
         return reflector[:, 1:]
+
+
+class FlatBasis:
+    """The unit vectors of a space of arrays, which is its own tangent space.
+
+    Parameters
+    ----------
+    like : ndarray
+        A tangent vector.
+    """
+
+    def __init__(self, like: np.ndarray):
+        self._like = like
+        self.dim = as_real(like).size
+
+    def coordinates(self, vector: np.ndarray) -> np.ndarray:
+        """Return the entries."""
+        return as_real(vector)
+
+    def vector(self, coordinates: np.ndarray) -> np.ndarray:
+        """Return the array with these entries."""
+        return from_real(coordinates, self._like)
 
 
 class ArrayBasis:
@@ -195,9 +221,12 @@ def tangent_basis(manifold: Any, point: Any) -> TangentBasis:
     """
     if hasattr(manifold, "tangent_basis"):
         return manifold.tangent_basis(point)
+    if type(manifold) in (Euclidean, ComplexEuclidean):  # others may have another metric
+        return FlatBasis(manifold.zero_vector(point))
     rng = np.random.default_rng(_SEED)
-    spanning = [random_tangent(manifold, point, rng) for _ in range(dimension(manifold))]
-    if _has_dot_product(manifold, point):
+    with global_numpy_randomness(rng):
+        spanning = [random_tangent(manifold, point, rng) for _ in range(dimension(manifold))]
+    if _has_dot_product(manifold, point, spanning[:_PAIRED]):
         return ArrayBasis(spanning)
     return GramSchmidtBasis(manifold, point, spanning)
 
@@ -206,17 +235,16 @@ def has_euclidean_metric(manifold: Any, point: Any) -> bool:
     """Whether tangent vectors are arrays in the Euclidean metric."""
     if isinstance(manifold, RiemannianSubmanifold) and hasattr(manifold, "tangent_basis"):
         return True  # riemtr's sphere
-    example = random_tangent(manifold, point, np.random.default_rng(_SEED))
-    return isinstance(example, np.ndarray) and _has_dot_product(manifold, point)
+    rng = np.random.default_rng(_SEED)
+    vectors = [random_tangent(manifold, point, rng) for _ in range(_PAIRED)]
+    return isinstance(vectors[0], np.ndarray) and _has_dot_product(manifold, point, vectors)
 
 
-def _has_dot_product(manifold: Any, point: Any) -> bool:
+def _has_dot_product(manifold: Any, point: Any, vectors: list[Any]) -> bool:
     """Whether inner products are dot products of the arrays that make up the vectors.
 
-    Judged on a few random pairs, where another metric agrees with probability zero.
+    Judged on pairs of a few random ones, where another metric agrees with probability zero.
     """
-    rng = np.random.default_rng(_SEED + 1)
-    vectors = [random_tangent(manifold, point, rng) for _ in range(min(dimension(manifold), 4))]
     if not vectors or not _is_made_of_arrays(vectors[0]):
         return False
     return all(

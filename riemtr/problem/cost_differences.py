@@ -18,8 +18,11 @@ from riemtr.manifolds import retraction
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.layout import like
 
-OFF_DOMAIN = (np.linalg.LinAlgError, ValueError, ArithmeticError)
+OFF_DOMAIN = (np.linalg.LinAlgError, ValueError, ArithmeticError, RuntimeError)
 """What manifolds and costs raise where they are not defined."""
+
+UNFINISHED = (NotImplementedError, RecursionError)
+"""Those of them, by Python's order, that mean something else: to be raised before."""
 
 Move = Callable[[Any, Any, Any], Any]
 """``move(manifold, point, vector)``."""
@@ -43,7 +46,11 @@ def contradicting_slope(here: Evaluation) -> float | None:
     if not (stated > 0.0 and math.isfinite(stated)):
         return None
     direction = (1.0 / stated) * here.gradient
-    return _otherwise(lambda share: first_difference(here, direction, share), stated, 0.0)
+    found = _otherwise(lambda share: first_difference(here, direction, share), stated, 0.0)
+    if found is None:
+        return None
+    kink = _jump(here, direction, lambda share: differences(here, direction, share))
+    return found if abs(found - stated) > kink else None
 
 
 def contradiction(
@@ -134,16 +141,17 @@ def _otherwise(
 
     With ``down`` it need not be the same, if the cost falls by more the longer the step is.
     """
-    measured = []
+    found = []
     for share in _SHARES:
-        value, error = difference(share)
-        allowed = error + tolerance + _DIFFERENCE * max(abs(value), abs(stated))
-        if not abs(value - stated) > allowed:  # NaN included
+        found.append(difference(share))
+        if not _gap(found[-1], stated, _REFUTING) > tolerance:  # NaN included
             return None
-        measured.append(value)
-    smallest, middle, largest = sorted(measured)
-    agree = largest - smallest <= _DIFFERENCE * max(abs(smallest), abs(largest))
-    return middle if agree or (down and largest < stated and _falls(measured)) else None
+    smallest, middle, largest = sorted(value for value, _ in found)
+    plain = all(_gap(each, stated, _DIFFERENCE) > tolerance for each in found)
+    if largest - smallest <= _DIFFERENCE * max(abs(smallest), abs(largest)):
+        return middle if plain or _refute(found, stated, tolerance) else None
+    falls = down and largest < stated and _falls([value for value, _ in found])
+    return middle if plain and falls else None
 
 
 def refuted(difference: Callable[[float], Difference], stated: float) -> bool:
@@ -151,13 +159,20 @@ def refuted(difference: Callable[[float], Difference], stated: float) -> bool:
 
     ``difference`` is a function of the share of the usual step.
     """
-    found = [difference(share) for share in _SHARES]
+    return _refute([difference(share) for share in _SHARES], stated, 0.0)
+
+
+def _refute(found: Sequence[Difference], stated: float, tolerance: float) -> bool:
+    """Whether differences are further from what is stated than from each other."""
     values = [value for value, _ in found]
-    gaps = [
-        abs(value - stated) - error - _REFUTING * max(abs(value), abs(stated))
-        for value, error in found
-    ]
-    return min(gaps) > 2.0 * (max(values) - min(values))  # False for NaN
+    gap = min(_gap(each, stated, _REFUTING) for each in found)
+    return gap - tolerance > 2.0 * (max(values) - min(values))  # False for NaN
+
+
+def _gap(found: Difference, stated: float, relative: float) -> float:
+    """By how much a difference is off what is stated, less what may be its error."""
+    value, error = found
+    return abs(value - stated) - error - relative * max(abs(value), abs(stated))
 
 
 def _falls(bends: Sequence[float]) -> bool:
@@ -210,5 +225,7 @@ def cost_nearby(here: Evaluation, displacement: Any, move: Move = retraction) ->
         with np.errstate(all="ignore"):
             point = move(here.manifold, here.point, displacement)
             return here.problem.at(like(point, here.point), here.counts).cost
+    except UNFINISHED:
+        raise
     except OFF_DOMAIN:
         return math.nan

@@ -11,8 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.errors import NonFiniteHessianError
-from riemtr.manifolds import TangentBasis, dimension, embed, riemannian_hessian, tangent_basis
+from riemtr.errors import NonFiniteHessianError, OutOfTimeError
+from riemtr.manifolds import (
+    FlatBasis,
+    TangentBasis,
+    dimension,
+    embed,
+    riemannian_hessian,
+    tangent_basis,
+)
 from riemtr.problem.curvature import (
     UNKNOWN_CURVATURE,
     Curvature,
@@ -74,6 +81,8 @@ class Evaluation(LocalDerivatives):
 
     def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
         """Matrix of the Riemannian Hessian from that of the Euclidean one."""
+        if isinstance(self.basis, FlatBasis) and self.point.dtype.kind == "f":
+            return 0.5 * (ambient + ambient.T)
         return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
 
     def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:
@@ -85,6 +94,8 @@ class Evaluation(LocalDerivatives):
         basis = self.basis
         matrix = np.empty((basis.dim, basis.dim))
         for column, unit in enumerate(np.eye(basis.dim)):
+            if self.is_out_of_time():
+                raise OutOfTimeError(f"after {column} of {basis.dim} columns of the Hessian matrix")
             matrix[:, column] = basis.coordinates(product(basis.vector(unit)))
         return 0.5 * (matrix + matrix.T)
 
@@ -167,7 +178,7 @@ class Evaluation(LocalDerivatives):
         try:
             found = self._find_curvature(tolerance)
         # Of the cost, beside its domain, or with very many variables.
-        except (np.linalg.LinAlgError, NonFiniteHessianError, MemoryError):
+        except (np.linalg.LinAlgError, NonFiniteHessianError, OutOfTimeError, MemoryError):
             found = UNKNOWN_CURVATURE
         self._curvature = found.not_below(self._proved_bound)
         return self._curvature

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import is_real
-from riemtr.manifolds import dimension, random_tangent, retraction, transport
+from riemtr.manifolds import (
+    another_representative,
+    dimension,
+    random_tangent,
+    retraction,
+    transport,
+)
 from riemtr.problem import Evaluation, as_problem
 from riemtr.problem.cost_differences import OFF_DOMAIN, contradiction, fall_of_higher_order
 from riemtr.problem.curvature import Curvature
@@ -75,7 +81,8 @@ class Certificate:
         The witness: a unit tangent vector of about that curvature.
     strict : bool
         Whether the smallest eigenvalue is above ``+curvature_tolerance``, and Newton's method
-        converges from here along its direction: a strict minimizer, with no flat direction.
+        converges from here along its direction and along the gradient: a strict minimizer, with no
+        flat direction.
     tolerance, curvature_tolerance : float
         What the verdict was measured with.
     contradiction : str
@@ -118,9 +125,15 @@ class Certificate:
         """The verdict, and for minimizers whether the second order leaves no doubt."""
         if self.verdict != MINIMIZER:
             return self.verdict
-        return (
-            f"{MINIMIZER}, {'strict' if self.strict else 'to second order: it has flat directions'}"
-        )
+        if self.strict:
+            return f"{MINIMIZER}, strict"
+        if self.min_eigenvalue <= self.curvature_tolerance:
+            why = "it has flat directions"
+        elif self.min_eigenvalue - self.error_bound <= self.curvature_tolerance:
+            why = "whether it has flat directions was left open"
+        else:
+            why = "nearly flat, Newton's method does not settle"
+        return f"{MINIMIZER}, to second order: {why}"
 
 
 def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
@@ -138,7 +151,8 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
             tolerances.curvature,
         )
     curvature = here.curvature(tolerances.curvature)
-    against = _against(here, curvature, tolerances)
+    strict = curvature.lower_bound > tolerances.curvature and _is_settled(here, curvature)
+    against = _against(here, curvature, tolerances, strict)
     if against:
         verdict = UNRESOLVED
     elif curvature.lower_bound >= -tolerances.curvature:
@@ -155,45 +169,56 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
         curvature.min_eigenvalue,
         math.inf if against else curvature.error_bound,
         curvature.direction,
-        verdict == MINIMIZER and _is_strict(here, curvature, tolerances),
+        verdict == MINIMIZER and strict,
         tolerances.gradient,
         tolerances.curvature,
         against,
     )
 
 
-def _is_strict(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> bool:
-    """Whether there is a minimum without flat directions, to all that can be seen from here.
+def _is_settled(here: Evaluation, curvature: Curvature) -> bool:
+    """Whether Newton's method converges from here, to all that can be seen.
 
     On the way to a degenerate point, as that of x^3 or x^4, the smallest eigenvalue is positive,
-    but falls with every step: Newton's method then takes but a part of the slope away.
+    but falls with every step: Newton's method then takes but a part of the slope away. Looked at
+    along the direction of least curvature, and along the gradient.
     """
-    if not curvature.lower_bound > tolerances.curvature:
-        return False
     if curvature.direction is None:
         return True
-    slope = here.inner(here.gradient, curvature.direction)
-    step = -slope / curvature.min_eigenvalue
     largest = max(abs(curvature.max_eigenvalue), curvature.min_eigenvalue)
-    rounding = 100.0 * here.precision * largest * here.reach(curvature.direction)
-    if abs(slope) <= rounding or abs(step) <= math.sqrt(here.precision):
+    if not _takes_slope(here, curvature.direction, curvature.min_eigenvalue, largest):
+        return False
+    if not here.gradient_norm > 0.0:
+        return True
+    steepest = (1.0 / here.gradient_norm) * here.gradient
+    return _takes_slope(here, steepest, here.inner(steepest, here.hessian(steepest)), largest)
+
+
+def _takes_slope(here: Evaluation, direction: Any, bend: float, largest: float) -> bool:
+    """Whether a Newton step along a direction leaves next to nothing of the slope."""
+    slope = here.inner(here.gradient, direction)
+    rounding = 100.0 * here.precision * largest * here.reach(direction)
+    if abs(slope) <= rounding or not bend > 0.0:
+        return abs(slope) <= rounding
+    step = -slope / bend
+    if abs(step) <= math.sqrt(here.precision):
         return True
     try:
-        moved = retraction(here.manifold, here.point, step * curvature.direction)
+        moved = retraction(here.manifold, here.point, step * direction)
         there = here.problem.at(like(moved, here.point))
-        carried = transport(here.manifold, here.point, there.point, curvature.direction)
+        carried = transport(here.manifold, here.point, there.point, direction)
         left = there.inner(there.gradient, carried)
     except (*OFF_DOMAIN, AttributeError, NotImplementedError):  # the last two of a transport
         return True
     return abs(left) <= _LEFT * abs(slope)
 
 
-def _against(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:
+def _against(here: Evaluation, curvature: Curvature, tolerances: Tolerances, strict: bool) -> str:
     """Say what speaks against a minimum, or against the derivatives."""
     if curvature.direction is None:
         return ""
-    against = _contradiction(here, curvature, tolerances)
-    if against or not abs(curvature.lower_bound) <= tolerances.curvature:
+    against = _told_apart(here, tolerances) or _contradiction(here, curvature, tolerances)
+    if against or strict or curvature.lower_bound < -tolerances.curvature:
         return against
     largest = max(abs(curvature.min_eigenvalue), abs(curvature.max_eigenvalue))
     if curvature.min_eigenvalue + curvature.doubt < 0.0 and largest <= tolerances.curvature:
@@ -203,6 +228,25 @@ def _against(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> 
         )
     return fall_of_higher_order(
         here, curvature.direction, (tolerances.gradient, tolerances.curvature)
+    )
+
+
+def _told_apart(here: Evaluation, tolerances: Tolerances) -> str:
+    """Say that the cost tells arrays apart that stand for the same point, if it does."""
+    rng = np.random.default_rng(_SEED)
+    other = another_representative(here.manifold, here.point, rng)
+    if other is None:
+        return ""
+    try:
+        cost = here.problem.at(other).cost
+    except OFF_DOMAIN:
+        return ""
+    noise = math.sqrt(here.precision) * max(abs(cost), abs(here.cost)) + tolerances.gradient
+    if not abs(cost - here.cost) > noise:  # NaN included
+        return ""
+    return (
+        f"the cost is {here.cost:.6g}, and {cost:.6g} at other arrays for the same point of "
+        f"{here.manifold}: it is none on this manifold, but perhaps on Stiefel's or the like"
     )
 
 

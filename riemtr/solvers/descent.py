@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riemtr.errors import NonFiniteHessianError
+from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.manifolds import has_left, is_bounded, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
-from riemtr.problem.cost_differences import OFF_DOMAIN, contradicting_slope
-from riemtr.problem.layout import like
+from riemtr.problem.cost_differences import OFF_DOMAIN, UNFINISHED, contradicting_slope
+from riemtr.problem.layout import flatten, like
 from riemtr.solvers.acceptance import Verdict
 from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.certificate import Tolerances
 from riemtr.solvers.consistency import Consistency
-from riemtr.solvers.iteration import Iteration, Observer, history_row
+from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import StoppingCriterion
@@ -34,10 +34,14 @@ if TYPE_CHECKING:
 
 # Iterations without a lower cost or a clearly smaller gradient before a run is called off.
 _PATIENCE = 50
-# How far, over its first value, a cost may fall on an unbounded manifold before it has no bottom.
+# How far, over its first value, a cost may fall on an unbounded manifold before it has no bottom,
+# and how far points may go, in double and in single precision.
 _ABYSS = 1e30
+_FAR, _FAR_IN_SINGLE = 1e100, 1e12
 # Gradient norm, over its tolerance, from which on rounding is no excuse for a lack of progress.
 _STEEP = 1e4
+# Share of a point's size that a first step may have.
+_SHORTEST = 1e-6
 # Roundings that a cost may be off by.
 _ROUNDINGS = 10
 # What stands for the judgement of a step before the first one, and of one to where nothing is.
@@ -75,20 +79,18 @@ class Descent:
         solver = self.solver
         self._seconds = criterion.max_seconds
         here = self._start(problem, point)
-        radius = solver.radius.initial(problem) if self.radius is None else self.radius
         limit = solver.radius.limit(problem)
+        radius = self._first_radius(here, limit) if self.radius is None else self.radius
         smallest = here.precision * typical_distance(problem.manifold)
         scale = min(1.0, abs(here.cost))
-        bottom = -math.inf
-        if not is_bounded(problem.manifold):
-            bottom = -_ABYSS * max(1.0, abs(here.cost))
+        bounds = None if is_bounded(problem.manifold) else _Bounds(here)
         progress = _Progress(here)
         iteration = self._iteration(here, radius)
         while True:
             wish = self._record(iteration)
             reason = criterion.check(iteration) or wish
-            if reason is None and here.cost < bottom:
-                reason = Reason(Status.UNBOUNDED, f"it fell to {here.cost:.1e}")
+            if reason is None and bounds is not None:
+                reason = bounds.left(here)
             if reason is None and (progress.idle >= _PATIENCE or radius < smallest):
                 reason = self._no_progress(progress, radius)
             step = self._propose(here, radius) if reason is None else reason
@@ -110,12 +112,21 @@ class Descent:
             self.number += 1
             iteration = self._iteration(here, radius, step, verdict, escaping)
 
+    def _first_radius(self, here: Evaluation, limit: float) -> float:
+        radius = self.solver.radius.initial(here.problem)
+        if not self.solver.radius.adapts or is_bounded(here.manifold):
+            return radius
+        # Far out, shorter steps would drown in the rounding of the point.
+        return min(max(radius, _SHORTEST * here.reach(here.gradient)), limit)
+
     def _propose(self, here: Evaluation, radius: float) -> Step | Reason:
         """Return a step, or why there is none."""
         try:
             self.step = step = self.solver.subproblem.solve(here, radius, self.step)
         except (np.linalg.LinAlgError, NonFiniteHessianError) as error:
             return Reason(Status.STALLED, f"no step: {error}")
+        except OutOfTimeError as error:
+            return Reason(Status.MAX_SECONDS, str(error))
         return step if step.norm > 0.0 else Reason(Status.STALLED, "the model has no descent left")
 
     def _ended(self, reason: Reason, here: Evaluation) -> Reason:
@@ -137,6 +148,8 @@ class Descent:
             verdict = self.solver.acceptance.judge(here, there, step, noise)
             if verdict.accepted and not math.isfinite(there.gradient_norm):
                 verdict = _NOWHERE
+        except UNFINISHED:
+            raise
         except OFF_DOMAIN as error:
             self._refusal = f"{type(error).__name__}: {error}"
             return None, _NOWHERE
@@ -147,7 +160,8 @@ class Descent:
         here = problem.at(point, self.counts)
         if self.best is not None:  # of an earlier stage
             here.follow(self.best)
-        here.is_out_of_time = self._is_out_of_time
+        if self._seconds < math.inf:
+            here.is_out_of_time = self._is_out_of_time
         self.best = here
         check_beginning(here)
         return here
@@ -183,31 +197,30 @@ class Descent:
         if self.observers:
             with self.watch.paused():
                 for observer in self.observers:
-                    if observer(iteration):
+                    if stops(observer, iteration):
                         reason = Reason(Status.STOPPED, "by an observer")
         return reason
 
     def _no_progress(self, progress: _Progress, radius: float) -> Reason:
         if self._refusal:
             return Reason(Status.STALLED, f"wherever it looked it met {self._refusal}")
+        best, size = self.best, self.best.gradient_norm
+        rounding = best.precision * max(abs(best.cost), best.conversion_size)
+        steep = size > _STEEP * max(self.tolerances.gradient, rounding)
+        if steep:
+            why = f"no step against a gradient of norm {size:.1e} lowers the cost"
+            if contradicting_slope(self.best) is not None:
+                return Reason(Status.INCONSISTENT, f"{why}: is its sign right?")
+            if progress.idle < _PATIENCE:
+                return Reason(Status.STALLED, f"{why}: is it smooth?")
         if progress.idle < _PATIENCE:
-            return self._stuck(radius)
+            return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
         limited = self.step is not None and self.step.on_boundary
-        cycling = limited and not self.solver.radius.adapts
+        cycling = (limited or steep) and not self.solver.radius.adapts
         return Reason(
             Status.CYCLING if cycling else Status.STALLED,
             f"no progress in {_PATIENCE} iterations",
         )
-
-    def _stuck(self, radius: float) -> Reason:
-        """Return why not even the shortest step was taken."""
-        size = self.best.gradient_norm
-        if not size > _STEEP * self.tolerances.gradient:
-            return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
-        why = f"no step against a gradient of norm {size:.1e} lowers the cost"
-        if contradicting_slope(self.best) is not None:
-            return Reason(Status.INCONSISTENT, f"{why}: is its sign right?")
-        return Reason(Status.STALLED, f"{why}: is it smooth?")
 
     def result(self, problem: Problem, reason: Reason) -> Result:
         """Assemble the result."""
@@ -248,6 +261,29 @@ def _is_better(here: Evaluation, best: Evaluation, noise: float) -> bool:
     if here.cost < best.cost - noise or not math.isfinite(best.cost):
         return True
     return here.cost <= best.cost + noise and here.gradient_norm <= best.gradient_norm
+
+
+class _Bounds:
+    """What a run on an unbounded manifold may not leave if the cost is to have a minimum."""
+
+    def __init__(self, here: Evaluation):
+        self.bottom = -_ABYSS * max(1.0, abs(here.cost))
+        far = _FAR if here.precision < 1e-12 else _FAR_IN_SINGLE
+        self.end = far * max(1.0, _size(here))
+
+    def left(self, here: Evaluation) -> Reason | None:
+        """Return that a point is beyond them."""
+        if here.cost < self.bottom:
+            return Reason(Status.UNBOUNDED, f"it fell to {here.cost:.1e}")
+        if _size(here) > self.end:
+            return Reason(Status.UNBOUNDED, f"entries of the point grew to {_size(here):.0e}")
+        return None
+
+
+def _size(here: Evaluation) -> float:
+    """The largest entry of a point's arrays."""
+    arrays = flatten(here.point, getattr(here.manifold, "point_layout", 1))
+    return max(float(np.abs(array).max(initial=0.0)) for array in arrays)
 
 
 class _Progress:

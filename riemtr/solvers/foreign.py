@@ -15,7 +15,7 @@ from typing import Any
 from riemtr.problem import Counts, Evaluation
 from riemtr.problem.lazy import provide
 from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED
-from riemtr.solvers.iteration import Iteration, Observer, history_row
+from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import StoppingCriterion
@@ -57,7 +57,7 @@ class Recorder:
             iteration = self.add(here, counts, seconds)
             reason = None if self._stop is None else self._stop.check(iteration)
             for observer in self._observers:
-                if observer(iteration):
+                if stops(observer, iteration):
                     reason = reason or Reason(Status.STOPPED, "by an observer")
         if reason is not None:
             raise Stop(reason)

@@ -69,6 +69,19 @@ class Iteration(NamedTuple):  # made in a third of the time of a frozen dataclas
 Observer = Callable[[Iteration], Any]
 """Gets every iteration; a true return value stops the run."""
 
+
+def stops(observer: Observer, iteration: Iteration) -> bool:
+    """Show an iteration to an observer; return whether it asks to stop."""
+    answer = observer(iteration)
+    try:
+        return bool(answer)
+    except ValueError as error:  # of arrays
+        raise ValueError(
+            f"observers must return whether to stop, or nothing; {observer!r} returned a "
+            f"{type(answer).__name__}"
+        ) from error
+
+
 HISTORY_COLUMNS = (
     "iteration",
     "stage",

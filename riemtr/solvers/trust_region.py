@@ -135,6 +135,9 @@ class TrustRegion:
     ) -> Result:
         """Minimise the cost from a start.
 
+        Ctrl-C ends the run, not the program: the result is then the best point so far, with the
+        status ``INTERRUPTED``, which a loop over several solves has to look at.
+
         Parameters
         ----------
         problem : Problem or pymanopt.Problem

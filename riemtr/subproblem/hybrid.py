@@ -4,10 +4,13 @@ Where a cost offers its Hessian matrix: far from a solution a few CG products gi
 step as the matrix would. Once CG stays well inside the ball, the matrix is formed at the next point
 and the step taken near-exactly; if it is positive definite, its Cholesky factor is kept as the
 preconditioner of CG at the points after, where it is nearly the inverse Hessian, so that two or
-three products make a Newton step. When that no longer works, the matrix is formed anew.
+three products make a Newton step. When that no longer works, the matrix is formed anew; and so it
+is, whatever the steps, after as many products as there are dimensions, since along the boundary CG
+may never settle.
 
-Where it does not, CG goes on; but a run that took as many products as there are dimensions, as on
-ill-conditioned costs, has cost as much as the matrix, which is then formed from products.
+Where a cost does not offer it, CG goes on; but a run that took as many products as there are
+dimensions, as on ill-conditioned costs, has cost as much as the matrix, which is then formed from
+products.
 """
 
 from __future__ import annotations
@@ -25,7 +28,12 @@ from riemtr.problem import Evaluation
 from riemtr.subproblem.quasi_newton import Pair
 from riemtr.subproblem.step import Ended, Step, make_step
 from riemtr.subproblem.tangent import check_loss, dense_step, near_exact
-from riemtr.subproblem.truncated_cg import TruncatedCG, conjugate_gradients
+from riemtr.subproblem.truncated_cg import (
+    TruncatedCG,
+    along_curvature,
+    conjugate_gradients,
+    prefers_curvature,
+)
 
 # Up to which matrices from products are formed.
 _MOST_DIMENSIONS = 1000
@@ -41,6 +49,7 @@ class _Memory(NamedTuple):
     target: float = 0.0  # residual at which CG may stop there
     dense: bool = False  # whether CG is no longer worth trying without a factor
     factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
+    spent: int = 0  # products since that matrix
     multiplier: float = 0.0  # of the dense step there
 
 
@@ -69,13 +78,15 @@ class HybridSubproblem:
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return a step by the method that is the cheaper at this point."""
         memory = previous.memory if previous is not None else None
+        if not here.offers_matrix and prefers_curvature(here, radius):
+            return along_curvature(here, radius)
         if not (here.offers_matrix or isinstance(memory, _Memory) or _is_worth(here, previous)):
             return self.cg.solve(here, radius, previous)
         if not isinstance(memory, _Memory):
             memory = _Memory(here, [], self.cg.target(here), dense=not here.offers_matrix)
         elif memory.here is not here:
             target = self.cg.target(here, memory.here)
-            memory = _Memory(here, [], target, memory.dense, memory.factor)
+            memory = _Memory(here, [], target, memory.dense, memory.factor, memory.spent)
         if here.has_step_matrix or (memory.dense and memory.factor is None):
             return self._dense(here, radius, memory)
         return self._conjugate(here, radius, memory)
@@ -89,7 +100,7 @@ class HybridSubproblem:
         return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
-        factor = memory.factor
+        factor, known = memory.factor, len(memory.products)
         vector, image, on_boundary, ended = conjugate_gradients(
             here,
             radius,
@@ -101,8 +112,11 @@ class HybridSubproblem:
         if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
         step = make_step(here, vector, image, on_boundary, ended)
-        settled = factor is None and step.norm < _INSIDE * radius
-        kept = _Memory(here, memory.products, memory.target, memory.dense or settled, factor)
+        spent = memory.spent + len(memory.products) - known
+        dense = memory.dense or (factor is None and step.norm < _INSIDE * radius)
+        if spent >= dimension(here.manifold):
+            dense, factor, spent = True, None, 0
+        kept = _Memory(here, memory.products, memory.target, dense, factor, spent)
         return step._replace(memory=kept)
 
 

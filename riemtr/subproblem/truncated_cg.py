@@ -81,7 +81,7 @@ class TruncatedCG:
 
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return the truncated CG step, or one along negative curvature known at ``here``."""
-        if _prefers_curvature(here, radius):
+        if prefers_curvature(here, radius):
             return along_curvature(here, radius)
         if previous is None or not isinstance(previous.memory, _Memory):
             memory = _Memory(here, self.target(here), [], None, here.precondition)
@@ -116,12 +116,12 @@ class TruncatedCG:
         forcing = self.kappa
         same = before is not None and before.problem is here.problem  # no new stage in between
         if before is not None and same and before.gradient_norm > 0.0:
-            progress = here.gradient_norm / before.gradient_norm
+            progress = min(1.0, here.gradient_norm / before.gradient_norm)
             forcing = min(forcing, progress ** (1.0 + self.theta))
         return forcing * here.gradient_norm
 
 
-def _prefers_curvature(here: Evaluation, radius: float) -> bool:
+def prefers_curvature(here: Evaluation, radius: float) -> bool:
     """Whether negative curvature is known, and promises more than the gradient does."""
     curvature = here.known_curvature
     if curvature is None or not curvature.min_eigenvalue < 0.0:
@@ -168,13 +168,19 @@ def conjugate_gradients(
     vector: Any = None  # for zero, until the first step
     residual = gradient  # of the Newton equation: gradient + image of vector
     corrected = precondition(residual)
-    squared = inner(residual, corrected)
+    squared = first = inner(residual, corrected)
     if not 1.0 / _LARGE < abs(squared) < _LARGE:
         precondition = _normalised(precondition, here.norm(corrected))
         corrected = precondition(residual)
         squared = inner(residual, corrected)
     direction = -corrected
     if not 0.0 < squared < math.inf:
+        if here.problem.preconditioner is not None and here.gradient_norm > 0.0:
+            raise ValueError(
+                "preconditioner must be positive definite, <v, preconditioner(point, v)> > 0 for "
+                f"all tangent vectors v; it is {first:.3g} for the gradient, divided by its norm: "
+                "mind its sign, or make the eigenvalues of what it inverts positive"
+            )
         nothing = 0.0 * here.gradient
         return nothing, nothing, False, Ended.INTERIOR
     length = overlap = 0.0  # |vector|^2 and <vector, direction>
@@ -204,7 +210,7 @@ def conjugate_gradients(
         remaining = inner(residual, residual)
         if math.sqrt(abs(remaining)) <= target:
             return vector, scale * (residual - gradient), False, Ended.INTERIOR
-        if count + 1 == limit:
+        if count + 1 == limit or here.is_out_of_time():
             break
         corrected = precondition(residual)
         before = squared

@@ -219,3 +219,28 @@ def test_dependent_vectors_are_dropped():
     spanning = [np.array([1.0, 0.0, 0.0]), np.array([2.0, 1e-12, 0.0]), np.array([1.0, 1.0, 0.0])]
     assert ArrayBasis(spanning).dim == 2
     assert GramSchmidtBasis(pm.Euclidean(3), np.zeros(3), spanning).dim == 2
+
+
+@pytest.mark.parametrize("manifold", [pm.Euclidean(3), pm.Euclidean(2, 3), pm.ComplexEuclidean(2)])
+def test_a_space_of_arrays_has_its_unit_vectors(manifold):
+    point = random_point(manifold, np.random.default_rng(0))
+    vector = random_tangent(manifold, point, np.random.default_rng(1))
+    basis = tangent_basis(manifold, point)
+    assert basis.dim == manifold.dim
+    coordinates = basis.coordinates(vector)
+    assert coordinates @ coordinates == pytest.approx(manifold.norm(point, vector) ** 2)
+    np.testing.assert_array_equal(basis.vector(coordinates), vector)
+
+
+def test_another_metric_on_a_space_of_arrays_gets_a_basis_of_its_own():
+    class Weighted(pm.Euclidean):
+        def inner_product(self, point, a, b):
+            return 4.0 * float(np.vdot(a, b))
+
+        def norm(self, point, vector):
+            return 2.0 * float(np.linalg.norm(vector))
+
+    manifold = Weighted(3)
+    basis = tangent_basis(manifold, np.zeros(3))
+    for unit in np.eye(3):
+        assert manifold.norm(np.zeros(3), basis.vector(unit)) == pytest.approx(1.0)

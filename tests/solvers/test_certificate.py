@@ -8,7 +8,7 @@ import autograd.numpy as anp
 import numpy as np
 import pymanopt.manifolds as pm
 import pytest
-from pymanopt.manifolds import Euclidean, Stiefel
+from pymanopt.manifolds import Euclidean, Grassmann, Product, PSDFixedRank, Stiefel
 
 import riemtr
 
@@ -413,6 +413,92 @@ def test_on_the_way_to_a_degenerate_point_nothing_is_strict(power):
     assert result.certificate.min_eigenvalue > 1e-6
     assert not result.certificate.strict
     assert "flat" in repr(result.certificate)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        lambda x: (x @ x) ** 2,
+        lambda x: (x @ x) ** 3,
+        lambda x: (x[0] ** 2 + x[1] ** 2) ** 2 + x[2] ** 2,
+    ],
+)
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-8])
+def test_minima_that_are_flat_all_around_are_not_strict(cost, tolerance):
+    # The least curvature is along the circle there, on which the gradient is zero.
+    result = riemtr.PracticalTRM(tolerance=tolerance).solve(
+        riemtr.Problem(Euclidean(3), cost), np.array([1.0, 0.7, 0.4])
+    )
+    assert result.certificate.verdict == "minimizer"
+    assert not result.certificate.strict
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-8])
+@pytest.mark.parametrize(
+    "cost",
+    [
+        lambda x: anp.sum(x**3),
+        lambda x: x[0] ** 3 + anp.sum(x[1:] ** 2),
+        lambda x: anp.sum(x**3 + x**4),
+    ],
+)
+def test_points_of_inflection_are_no_minimizers_when_approached(cost, tolerance):
+    result = riemtr.PracticalTRM(tolerance=tolerance).solve(
+        riemtr.Problem(Euclidean(2), cost), np.ones(2)
+    )
+    assert result.certificate.min_eigenvalue > 0.0
+    assert result.certificate.verdict == "unresolved"
+    assert "falls" in result.certificate.contradiction
+
+
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_hessians_that_are_wrong_in_few_directions_prove_nothing(n):
+    # Gauss and Newton's, whose missing term makes this saddle one.
+    basis, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((n, 2)))
+    target = basis @ np.diag([2.0, 1.0]) @ basis.T
+    functions = {
+        "cost": lambda x: 0.25 * float(np.sum((np.outer(x, x) - target) ** 2)),
+        "euclidean_gradient": lambda x: (x @ x) * x - target @ x,
+    }
+    saddle = basis[:, 1]
+    exact = riemtr.Problem(
+        Euclidean(n),
+        **functions,
+        euclidean_hessian=lambda x, v: (x @ x) * v + 2.0 * (x @ v) * x - target @ v,
+    )
+    assert riemtr.certify(exact, saddle).verdict == "saddle"
+    rough = riemtr.Problem(
+        Euclidean(n), **functions, euclidean_hessian=lambda x, v: (x @ x) * v + (x @ v) * x
+    )
+    certificate = riemtr.certify(rough, saddle)
+    assert certificate.verdict == "unresolved"
+    assert "where its Hessian says" in certificate.contradiction
+
+
+def traces(weights):
+    """Costs that tell the columns of a basis apart by their weights, on quotient manifolds."""
+    matrix = np.diag([4.0, 3.0, 2.0, 1.0])
+
+    def trace(x):
+        return anp.sum((x @ np.diag(weights)) * (matrix @ x))
+
+    return {
+        Grassmann(4, 2): trace,
+        Product([Euclidean(1), Grassmann(4, 2)]): lambda t, x: t[0] ** 2 + trace(x),
+        PSDFixedRank(4, 2): lambda x: trace(x) + anp.sum((x.T @ x - 9.0 * np.eye(2)) ** 2),
+    }
+
+
+def test_a_cost_that_tells_arrays_for_the_same_point_apart_is_none():
+    solver = riemtr.PracticalTRM(tolerance=1e-8)
+    for manifold, cost in traces([1.0, 1.0]).items():
+        assert solver.solve(riemtr.Problem(manifold, cost), rng=0).certified
+    for manifold, cost in traces([1.0, 2.0]).items():
+        result = solver.solve(riemtr.Problem(manifold, cost), rng=0)
+        assert result.certificate.verdict in ("unresolved", "not-critical")
+        assert result.certificate.verdict == "not-critical" or (
+            "other arrays for the same point" in result.certificate.contradiction
+        )
 
 
 def test_a_gradient_just_below_tolerance_leaves_a_strict_minimizer_strict():
