@@ -98,6 +98,7 @@ class Problem:
         self.preconditioner = preconditioner
         self.cost: Any
         self._derivatives: Derivatives
+        self._at_first: Derivatives
         layout = getattr(manifold, "point_layout", 1)
         _check_signature("cost", cost, manifold)
         _check_signature("the gradient", gradient, manifold)
@@ -166,16 +167,20 @@ class Problem:
         return self._derivatives
 
     def _set_derivatives(self, derivatives: Derivatives) -> None:
-        self._derivatives = derivatives
         if derivatives.hessian == "euclidean" and not converts_hessians(self.manifold):
-            self.use_differences()
+            derivatives = replace(derivatives, hessian="differences")
+        self._derivatives = self._at_first = derivatives
 
     def use_differences(self) -> None:
         """From here on take the Hessian from differences of the gradient."""
         self._derivatives = replace(self._derivatives, hessian="differences")
 
     def refresh(self) -> None:
-        """Let the cost forget what it made of data that have been changed since."""
+        """Forget what a run has found out: each begins as the first one did.
+
+        And let the cost forget what it made of data that have been changed since.
+        """
+        self._derivatives = self._at_first
         offer = getattr(self.cost, "refresh", None)
         if offer is not None:
             offer()

@@ -693,3 +693,29 @@ def test_a_trace_that_cannot_be_told_anywhere_is_told_where_one_is(cost, gradien
     here.hessian(np.ones(3))
     assert problem.derivatives.hessian == "euclidean"
     assert here.counts.gradients <= 1
+
+
+def test_a_solve_does_not_depend_on_the_one_before():
+    from autograd.extend import defvjp, primitive
+
+    @primitive
+    def exponentials(x):
+        return np.sum(np.exp(x))
+
+    # Differentiable once: its derivative is plain numpy's.
+    defvjp(exponentials, lambda ans, x: lambda g: g * np.exp(np.asarray(x, dtype=float)))
+
+    def cost(x):
+        plain = x
+        while hasattr(plain, "_value"):
+            plain = plain._value
+        traced = anp.sum(anp.exp(x)) if plain.max() > 0.5 else exponentials(x)
+        return anp.sum(np.arange(1.0, 4.0) * x**2) + traced
+
+    problem = riemtr.Problem(pm.Euclidean(3), cost)
+    first, second = (
+        riemtr.PracticalTRM().solve(problem, np.array([3.0, 2.0, 1.0])) for _ in range(2)
+    )
+    assert problem.derivatives.hessian == "differences"
+    assert first.counts == second.counts
+    np.testing.assert_array_equal(first.point, second.point)
