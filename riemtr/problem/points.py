@@ -59,7 +59,9 @@ def _finite_floats(point: Any, name: str) -> np.ndarray:
     """Return a copy as an array of float32, float64 or their complex counterparts."""
     array = np.array(point)
     if array.dtype.kind not in "fciub":
-        raise ValueError(f"{name} must be an array of numbers; got dtype {array.dtype}")
+        hint = ": pass its point" if hasattr(point, "point") else ""
+        got = f"a {type(point).__name__}{hint}" if array.ndim == 0 else f"dtype {array.dtype}"
+        raise ValueError(f"{name} must be an array of numbers; got {got}")
     if array.dtype.kind not in "fc" or array.dtype == np.float16:
         array = array.astype(float)
     elif array.dtype.itemsize > np.dtype(complex if array.dtype.kind == "c" else float).itemsize:

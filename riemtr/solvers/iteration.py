@@ -22,7 +22,8 @@ class Iteration(NamedTuple):  # made in a third of the time of a frozen dataclas
     stage : int
         Which problem of a continuation this is; the last one is the problem that was asked for.
     here : Evaluation
-        The current point: ``here.cost``, ``here.gradient`` and so on, already computed.
+        The current point: ``here.cost``, ``here.gradient`` and so on, already computed. Its arrays
+        are the run's own: copy what you want to change.
     radius : float
         Trust-region radius for the next step.
     step : Step or None

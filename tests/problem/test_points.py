@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pymanopt.manifolds as pm
 import pytest
@@ -42,6 +44,7 @@ def test_nearly_unit_vectors_are_normalised():
         ([np.inf, 0.0, 1.0], "start must be finite"),
         ([1j, 0.0, 0.0], "start must be real"),
         (["a", "b", "c"], "start must be an array of numbers; got dtype"),
+        (SimpleNamespace(point=1.0), "got a SimpleNamespace: pass its point"),
         (None, "start must be an array of numbers"),
     ],
 )
