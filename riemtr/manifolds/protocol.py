@@ -36,6 +36,8 @@ from pymanopt.manifolds import (
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 from pymanopt.manifolds.manifold import RetrAsExpMixin, RiemannianSubmanifold
 
+from riemtr.arguments import members
+
 POSITIVE_DEFINITE = (
     HermitianPositiveDefinite,
     SpecialHermitianPositiveDefinite,
@@ -51,6 +53,7 @@ _NEEDS_POLE_LADDER = (
     SpecialOrthogonalGroup,
     UnitaryGroup,
 )
+_NEEDS_NO_TRANSPORT = (*_NEEDS_POLE_LADDER, RiemannianSubmanifold)
 _UNBOUNDED = (
     *POSITIVE_DEFINITE,
     ComplexEuclidean,
@@ -72,10 +75,12 @@ class Manifold(Protocol):
     Points and tangent vectors are arrays, or sequences of arrays that add and scale like arrays.
     Every manifold of :mod:`pymanopt.manifolds` and :class:`riemtr.Sphere` satisfy it.
 
-    More is asked for only where it is needed, by pymanopt's names too: ``point_layout`` where a
-    point is made of several arrays; ``embedding``, ``euclidean_to_riemannian_gradient`` and
-    ``euclidean_to_riemannian_hessian`` where derivatives are Euclidean; ``transport`` where
-    Hessians come from differences; ``exp`` for steps along geodesics.
+    More is asked for only where it is needed, by pymanopt's names too (:func:`lacking` says what):
+    ``point_layout`` where a point is made of several arrays; ``euclidean_to_riemannian_gradient``
+    where gradients are Euclidean, and ``euclidean_to_riemannian_hessian`` if Hessians are to be;
+    ``transport`` where those come from differences. ``embedding`` (where vectors are not arrays of
+    the surrounding space), ``exp`` (for steps along geodesics), ``to_tangent_space`` (if cheaper
+    than ``projection``) and ``typical_dist`` are used where they are.
     """
 
     @property
@@ -170,7 +175,8 @@ def embed(manifold: Any, point: Any, vector: Any) -> Any:
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:  # pymanopt's product takes vectors for embedded
         return type(vector)([embed(*part) for part in zip(factors, point, vector, strict=True)])
-    return manifold.embedding(point, vector)
+    # As pymanopt's: vectors are in the space around the manifold if nothing else is said.
+    return manifold.embedding(point, vector) if hasattr(manifold, "embedding") else vector
 
 
 def inner(manifold: Any, point: Any, vector_a: Any, vector_b: Any) -> float:
@@ -196,6 +202,35 @@ def converts_hessians(manifold: Any) -> bool:
 def _is_stub(method: Any) -> bool:
     # All that pymanopt marks as not implemented is one and the same wrapper.
     return getattr(method, "__code__", None) is PymanoptManifold.exp.__code__
+
+
+def offers(manifold: Any, name: str) -> bool:
+    """Whether a manifold has a member, and not only pymanopt's word that there is none."""
+    kind: Any = type(manifold)
+    return hasattr(manifold, name) and not _is_stub(getattr(kind, name, None))
+
+
+def lacking(manifold: Any, gradient: str, hessian: str) -> dict[str, str]:
+    """Return the members that a manifold lacks for derivatives of some kinds, and what for.
+
+    Parameters
+    ----------
+    manifold : object
+        What a user takes for a manifold.
+    gradient : {"euclidean", "riemannian"}
+    hessian : {"euclidean", "riemannian", "differences"}
+    """
+    factors = getattr(manifold, "manifolds", None)
+    if factors is not None:
+        each = [lacking(factor, gradient, hessian) for factor in factors]
+        return {name: purpose for found in each for name, purpose in found.items()}
+    wanted = dict.fromkeys(members(Manifold), "")
+    if gradient == "euclidean":
+        wanted["euclidean_to_riemannian_gradient"] = "for Euclidean gradients"
+    differences = hessian == "euclidean" and not converts_hessians(manifold)
+    if (differences or hessian == "differences") and not is_a(manifold, _NEEDS_NO_TRANSPORT):
+        wanted["transport"] = "for Hessians by differences"
+    return {name: purpose for name, purpose in wanted.items() if not offers(manifold, name)}
 
 
 def riemannian_gradient(manifold: Any, point: Any, euclidean_gradient: Any) -> Any:
@@ -232,7 +267,8 @@ def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
     """Carry a tangent vector from one point to a nearby one, parallel to first order.
 
     By the manifold's own transport; on symmetric spaces whose transport in pymanopt is missing or
-    returns the vector as it is, by one rung of the pole ladder, which is parallel there.
+    returns the vector as it is, by one rung of the pole ladder, which is parallel there; where a
+    submanifold with the metric of the space around it has none, by orthogonal projection.
     """
     factors = getattr(manifold, "manifolds", None)
     if factors is not None:
@@ -241,7 +277,14 @@ def transport(manifold: Any, point_a: Any, point_b: Any, vector: Any) -> Any:
     if is_a(manifold, Elliptope):
         return to_tangent(manifold, point_b, vector)
     if not is_a(manifold, _NEEDS_POLE_LADDER):
-        return manifold.transport(point_a, point_b, vector)
+        if offers(manifold, "transport"):
+            return manifold.transport(point_a, point_b, vector)
+        if is_a(manifold, RiemannianSubmanifold):
+            return manifold.projection(point_b, embed(manifold, point_a, vector))
+        raise NotImplementedError(
+            f"{type(manifold).__name__} lacks transport(point_a, point_b, vector), which gradients "
+            "nearby are compared by, for a Hessian that is not given or to check one: add it"
+        )
     length = manifold.norm(point_a, vector)
     if not length > 0.0:
         return 0.0 * vector

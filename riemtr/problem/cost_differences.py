@@ -182,22 +182,20 @@ def _falls(bends: Sequence[float]) -> bool:
     return short > 0.0 and middle >= _LONGER * short and long >= _LONGER * middle
 
 
-def first_difference(
-    here: Evaluation, direction: Any, share: float = 1.0, move: Move = retraction
-) -> Difference:
+def first_difference(here: Evaluation, direction: Any, share: float = 1.0) -> Difference:
     """Return the central difference of the cost, over a share of the usual step."""
     # The cube root of the precision balances truncation and rounding.
     t = share * here.precision ** (1.0 / 3.0) * here.reach(direction)
-    ahead, behind = _costs_beside(here, t, direction, move)
+    ahead, behind = _costs_beside(here, t, direction)
     return (ahead - behind) / (2.0 * t), _rounding(here, ahead, behind) / t
 
 
 def differences(
-    here: Evaluation, direction: Any, share: float = 1.0, move: Move = retraction
+    here: Evaluation, direction: Any, share: float = 1.0
 ) -> tuple[Difference, Difference]:
     """Return first and second difference of the cost, over a share of the usual step."""
     t = _bend_step(here, direction, share)
-    ahead, behind = _costs_beside(here, t, direction, move)
+    ahead, behind = _costs_beside(here, t, direction)
     rounding = _rounding(here, ahead, behind)
     slope = (ahead - behind) / (2.0 * t)
     bend = (ahead - here.cost + (behind - here.cost)) / (t * t)
@@ -213,8 +211,8 @@ def _rounding(here: Evaluation, ahead: float, behind: float) -> float:
     return _ROUNDINGS * here.precision * max(abs(ahead), abs(behind), abs(here.cost))
 
 
-def _costs_beside(here: Evaluation, t: float, direction: Any, move: Move) -> tuple[float, float]:
-    costs = cost_nearby(here, t * direction, move), cost_nearby(here, -t * direction, move)
+def _costs_beside(here: Evaluation, t: float, direction: Any) -> tuple[float, float]:
+    costs = cost_nearby(here, t * direction), cost_nearby(here, -t * direction)
     same = costs[0] == costs[1] == here.cost
     return (math.nan, math.nan) if same else costs  # all of it may be lost to rounding
 

@@ -122,8 +122,9 @@ class CallablePoint:
             return value
         parts = list(value)
         if len(parts) != len(self._arrays):
+            counts = ", ".join(map(str, layout))
             raise ValueError(
                 f"derivatives must have {len(self._arrays)} arrays, one for each of the point's; "
-                f"got {len(parts)}"
+                f"got {len(parts)} (points of the product's factors have {counts})"
             )
         return unflatten(parts, layout)

@@ -3,11 +3,13 @@
 The error of a local model, against the length of the step, is on a log-log plot a line whose slope
 is the order of the error. Rounding bends the line at short steps and higher orders bend it at long
 ones, so the slope is that of a straight piece in between, of the shortest steps if there are more.
+Where rounding leaves no such piece, differences of the cost decide, or nothing does.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,7 +29,15 @@ _CLEAR = {"double": 30.0, "single": 4.0}
 # Where differences of the cost confirm a derivative to this accuracy, its slope may lack more.
 _CONFIRMED = 1e-3
 _BENT = 0.5
-_PROPORTIONAL = 0.02  # relative difference of ratios that are the same
+# Relative accuracy of differences that confirm a derivative whose slope lacks even more, since
+# rounding leaves long steps only, and of those that do where there is no slope.
+_RESOLVED = 1e-2
+_LAST_RESORT = 0.1
+# Relative difference of ratios that are the same, how well they are known, and how many times
+# further from 1 they are to be worth a word.
+_PROPORTIONAL = 1e-3
+_KNOWN = 0.02
+_TELLING = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +61,11 @@ class DerivativeCheck:
         Hessian product reaches, relatively; None where it does not apply.
     exact : bool
         Whether the model's error is nothing but rounding, whose slope means nothing.
+    confirmed : float or None
+        Where the slope means nothing else, the relative accuracy to which differences of the cost
+        confirm the derivative.
+    undecided : bool
+        Whether rounding leaves it open; ``ok`` is then False.
     hint : str
         What is likely to be wrong, if something is.
     """
@@ -65,21 +80,31 @@ class DerivativeCheck:
     symmetry_error: float | None = None
     tangency_error: float | None = None
     exact: bool = False
+    confirmed: float | None = None
+    undecided: bool = False
     hint: str = ""
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __repr__(self) -> str:
-        order = f"slope {self.slope:.2f} (expected {self.expected_slope:.0f})"
-        found = ["exact to rounding" if self.exact else order]
+        found = [f"slope {self.slope:.2f} (expected {self.expected_slope:.0f})"]
+        if self.exact:
+            found = ["exact to rounding"]
+        elif self.confirmed is not None:
+            found = [f"right to {self.confirmed:.0e} by differences of the cost"]
+        elif self.undecided:
+            found = []
         for name, error in (("symmetry", self.symmetry_error), ("tangency", self.tangency_error)):
             if error is not None:
                 found.append(f"{name} error {error:.1e}")
-        return (
-            f"<{self.name}: {'ok' if self.ok else 'WRONG'}; {', '.join(found)}"
-            f"{'; ' + self.hint if self.hint else ''}>"
-        )
+        words = [f"{self.name}: {self.verdict}", ", ".join(found), self.hint]
+        return f"<{'; '.join(filter(None, words))}>"
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a word: ok, undecided or WRONG."""
+        return "ok" if self.ok else "undecided" if self.undecided else "WRONG"
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the error against the step length; needs the extra ``plot``. Returns the axes."""
@@ -95,8 +120,7 @@ class DerivativeCheck:
         axes.set(
             xlabel="step length",
             ylabel="error of the local model",
-            title=f"{self.name}: {'ok' if self.ok else 'WRONG'}"
-            f"{', exact to rounding' if self.exact else ''}",
+            title=f"{self.name}: {self.verdict}{', exact to rounding' if self.exact else ''}",
         )
         axes.legend()
         return axes
@@ -122,13 +146,11 @@ def step_lengths(precision: float) -> np.ndarray:
     return np.logspace(0.5 * np.log10(precision), 0.0, _STEP_COUNT)
 
 
-def _fit(steps: np.ndarray, errors: np.ndarray, rounding: np.ndarray) -> tuple[float, slice]:
-    """Slope of the first straight piece of the log-log curve that stands out of the rounding."""
+def _fit(steps: np.ndarray, errors: np.ndarray, pieces: list[slice]) -> tuple[float, slice]:
+    """Slope of the first of some pieces of the log-log curve that is straight."""
     logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
-    pieces = [slice(first, first + _WINDOW) for first in range(len(steps) - _WINDOW + 1)]
-    clear = [piece for piece in pieces if (errors[piece] > rounding[piece]).all()]
     fits = []
-    for piece in clear or pieces:
+    for piece in pieces:
         coefficients, residual, *_ = np.polyfit(np.log10(steps[piece]), logs[piece], 1, full=True)
         badness = float(residual[0]) if len(residual) else 0.0
         fits.append((badness, float(coefficients[0]), piece))
@@ -138,39 +160,66 @@ def _fit(steps: np.ndarray, errors: np.ndarray, rounding: np.ndarray) -> tuple[f
     return slope, piece
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """The derivative along the direction that is tried, by the cost and by what is checked.
 
     Attributes
     ----------
-    measured : float
-        By differences of the cost.
-    stated : float
-        By what is checked.
-    proportional : bool
-        Whether their ratio is the same along other directions, too.
+    measured, error : float
+        By differences of the cost, and what rounding and their length may have done to that.
+    stated, typical : float
+        By what is checked: along that direction, and along directions in general.
     refuted : bool
         Whether they differ, clearly and over steps of any length.
+    factor : float or None
+        What is stated has to be multiplied by it along other directions, too.
+    right_below : bool
+        Whether the derivative of lower order is what is measured of that.
     """
 
     measured: float = math.nan
+    error: float = math.nan
     stated: float = math.nan
-    proportional: bool = True
+    typical: float = math.nan
     refuted: bool = False
+    factor: float | None = None
+    right_below: bool = True
 
     @property
     def agrees(self) -> bool:
         """Whether the two are the same, to the accuracy of differences."""
         return abs(self.measured - self.stated) <= _CONFIRMED * abs(self.stated)
 
-    def is_proportional_to(self, other: Comparison) -> bool:
-        """Whether the two have the same ratio along another direction."""
-        crosswise = self.measured * other.stated, self.stated * other.measured
-        return math.isclose(*crosswise, rel_tol=_PROPORTIONAL)
+    @property
+    def consistent(self) -> bool:
+        """Whether the two are the same, to what differences may be off by."""
+        return self.right_below and abs(self.measured - self.stated) <= self.error
+
+    @property
+    def accuracy(self) -> float:
+        """Relative accuracy to which differences confirm what is stated, if they do."""
+        gap = abs(self.measured - self.stated) + self.error
+        return gap / max(abs(self.stated), self.typical, np.finfo(float).tiny)
 
 
 NO_COMPARISON = Comparison()
+
+
+def common_factor(comparisons: Sequence[Comparison]) -> float | None:
+    """Return what the stated derivatives must be multiplied by, along all directions alike.
+
+    None where they disagree on it, or it cannot be told from 1.
+    """
+    stated, measured, error = np.array([(c.stated, c.measured, c.error) for c in comparisons]).T
+    if not np.all(error <= _KNOWN * np.abs(measured)) or not np.any(stated):  # NaN included
+        return None
+    unit = stated / np.abs(stated).max()  # whose squares do not overflow
+    factor = float((unit @ (measured / np.abs(stated).max())) / (unit @ unit))
+    allowed = error + _PROPORTIONAL * np.abs(measured)
+    same = np.all(np.abs(measured - factor * stated) <= allowed)
+    matters = np.all(abs(factor - 1.0) * np.abs(stated) > _TELLING * allowed)
+    return factor if same and matters else None
 
 
 class _Order(NamedTuple):
@@ -180,7 +229,7 @@ class _Order(NamedTuple):
     piece: slice = slice(0, 0)
     finite: bool = False  # whether there are enough errors to tell
     exact: bool = False  # whether they are nothing but rounding
-    drowned: bool = False  # whether the derivative is, too
+    hidden: bool = False  # whether rounding hides the order, or the derivative as well
 
 
 def _order(
@@ -192,11 +241,15 @@ def _order(
     if usable < 2 * _WINDOW:
         return _Order()
     steps, errors, allowed = step_lengths(precision)[:usable], errors[:usable], allowed[:usable]
-    slope, piece = _fit(steps, errors, _CLEAR[_width(precision)] * precision * scale + allowed)
+    visible = errors > _CLEAR[_width(precision)] * precision * scale + allowed
+    pieces = [slice(first, first + _WINDOW) for first in range(usable - _WINDOW + 1)]
+    clear = [piece for piece in pieces if visible[piece].all()]
+    slope, piece = _fit(steps, errors, clear or pieces)
     rounding = _ROUNDING * precision * scale
     only_rounding = bool(np.all(errors <= rounding + allowed))
     drowned = only_rounding and 0.0 < abs(stated) <= 10.0 * rounding
-    return _Order(slope, piece, True, only_rounding and not drowned, drowned)
+    exact = only_rounding and not drowned
+    return _Order(slope, piece, True, exact, drowned or not (clear or exact))
 
 
 def _width(precision: float) -> str:
@@ -214,32 +267,31 @@ def judge(
     inexact: float = 0.0,
     symmetry: float | None = None,
     tangency: float | None = None,
-    mistake: str = "",
+    mistakes: Sequence[str] = (),
 ) -> DerivativeCheck:
     """Judge errors of a model, one for each of the steps.
 
-    ``inexact`` is what the derivative may be off by the way it is computed, ``mistake`` what else
+    ``inexact`` is what the derivative may be off by the way it is computed, ``mistakes`` what else
     was found wrong.
     """
     allowed = inexact * step_lengths(precision) ** (expected - 1.0)
     order = _order(errors, scale, precision, along.stated, allowed)
     # Higher orders may bend the line all the way down to the rounding.
     lacking = _BENT if along.agrees else _SLOPE_TOLERANCE[_width(precision)]
-    steep = order.slope >= expected - lacking and not order.drowned
-    right = (order.exact or steep) and not along.refuted
-    hints = [] if right else [_why_not(order, expected, along)]
+    by_order = order.exact or (not order.hidden and order.slope >= expected - lacking)
+    needed = _LAST_RESORT if order.hidden else _RESOLVED
+    by_differences = order.finite and along.consistent and along.accuracy <= needed
+    right = (by_order or by_differences) and not along.refuted
+    # Long steps alone bend a line, and prove no mistake that differences do not see.
+    hidden = order.hidden or (along.consistent and not by_differences)
+    undecided = order.finite and hidden and not (right or along.refuted)
+    why = "" if right else _why_not(order, along, undecided)
     if not (tangency or 0.0) <= precision**0.5:
-        hints.append("it is not tangent: if it is Euclidean, pass it as euclidean_...")
-    if not (symmetry or 0.0) <= precision**0.5:
-        hints.append(
-            "it is not symmetric; on a quotient manifold, as Grassmann's, ask if the cost is the "
-            "same for all arrays that stand for one point"
-        )
-    hints.append(mistake)
-    hint = "; ".join(filter(None, hints))
+        mistakes = ["it is not tangent: if it is Euclidean, pass it as euclidean_...", *mistakes]
+    mistake = "; ".join(filter(None, mistakes))
     return DerivativeCheck(
         name=name,
-        ok=right and not hint,
+        ok=right and not mistake,
         slope=order.slope,
         expected_slope=expected,
         steps=step_lengths(precision),
@@ -248,21 +300,22 @@ def judge(
         symmetry_error=symmetry,
         tangency_error=tangency,
         exact=order.exact,
-        hint=hint,
+        confirmed=along.accuracy if right and not by_order else None,
+        undecided=undecided and not mistake,
+        hint="; ".join(filter(None, (why, mistake))),
     )
 
 
-def _why_not(order: _Order, expected: float, along: Comparison) -> str:
+def _why_not(order: _Order, along: Comparison, undecided: bool) -> str:
     """Say why the errors may have a wrong order."""
     if not order.finite:
         return "the cost or a derivative is not finite nearby"
-    if order.drowned:
-        return "rounding hides all changes of so large a cost: subtract a constant from it"
-    if expected == 3.0 and order.slope < 1.5:
+    if undecided:
+        return "rounding or kinks hide how the cost changes: subtract a constant from a large one"
+    if not (along.right_below or order.hidden) and order.slope < 1.5:
         return "an error of first order is the gradient's: see check_gradient"
-    ratio = along.measured / along.stated if along.stated != 0.0 else math.nan
-    if along.proportional and abs(ratio - 1.0) > _CONFIRMED:  # False for NaN
-        return f"the cost's own is {ratio:.4g} times what this says"
+    if along.factor is not None:
+        return f"the cost's own is {along.factor:.4g} times what this says"
     if along.refuted:
         return f"differences of the cost give {along.measured:.6g}, this says {along.stated:.6g}"
     return ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pymanopt.manifolds import FixedRankEmbedded
 from scipy.linalg import norm
 
 from riemtr.manifolds import (
@@ -19,6 +20,7 @@ from riemtr.manifolds import (
     to_tangent,
     transport,
 )
+from riemtr.manifolds.protocol import is_a
 from riemtr.problem.counts import Counts
 from riemtr.problem.layout import flatten
 from riemtr.problem.lazy import lazy, provide
@@ -99,10 +101,13 @@ class LocalDerivatives:
 
     def _check_parts(self, gradient: Any) -> None:
         # Tangent vectors may have other parts than points, as on manifolds of fixed rank.
-        euclidean = self.problem.derivatives.gradient == "euclidean"
-        wrong = _mismatch(gradient, self.point)
-        if wrong and (euclidean or isinstance(self.point, np.ndarray)):
-            raise ValueError(f"the gradient{wrong}")
+        kind = self.problem.derivatives.gradient
+        if kind == "euclidean" or isinstance(self.point, np.ndarray):
+            wrong = _mismatch(gradient, self.point)
+        else:
+            wrong = _mismatch(gradient, self.manifold.zero_vector(self.point), of="tangent vector")
+        if wrong:
+            raise ValueError(f"the gradient{wrong}{_form(self.manifold, kind)}")
 
     def in_precision(self, vector: Any) -> Any:
         """Return the vector with the point's floating-point type, so that float32 stays float32."""
@@ -207,7 +212,11 @@ class LocalDerivatives:
     def _product(self, product: Callable[[Any], Any], vector: Any) -> Any:
         """Riemannian Hessian product from the one that the cost offers."""
         if self.hessian_kind == "riemannian":
-            return self._as_tangent(self._owned(product(vector)))
+            image = self._owned(product(vector))
+            wrong = _mismatch(image, vector, of="vector")
+            if wrong:
+                raise ValueError(f"a Hessian product{wrong}")
+            return self._as_tangent(image)
         embedded = vector
         if self.problem.derivatives.embeds_vectors:
             embedded = embed(self.manifold, self.point, vector)
@@ -255,7 +264,11 @@ class LocalDerivatives:
         """Apply the problem's preconditioner (the identity if it has none)."""
         if self.problem.preconditioner is None:
             return vector
-        return self.problem.preconditioner(self.point, vector)
+        image = self.problem.preconditioner(self.point, vector)
+        wrong = _mismatch(image, vector, of="vector")
+        if wrong:
+            raise ValueError(f"the result of preconditioner(point, vector){wrong}")
+        return self._as_tangent(image)
 
     @lazy
     def precision(self) -> float:
@@ -275,16 +288,33 @@ class LocalDerivatives:
         return math.hypot(*(norm(np.ravel(part), check_finite=False) for part in parts))
 
 
-def _mismatch(vector: Any, point: Any, where: str = "") -> str:
-    """Say how a gradient's arrays are not those of the point; nothing if they are."""
-    if isinstance(point, np.ndarray):
-        if np.shape(vector) == point.shape:
+def _mismatch(vector: Any, model: Any, where: str = "", of: str = "point") -> str:
+    """Say how a vector's arrays are not those of a point or another vector; nothing if they are."""
+    if isinstance(model, np.ndarray):
+        if np.shape(vector) == model.shape:
             return ""
-        return f"{where} must have the shape of the point, {point.shape}; it has {np.shape(vector)}"
-    if len(vector) != len(point):
-        return f"{where} must have {len(point)} parts, as the point has; it has {len(vector)}"
-    for index, (part, other) in enumerate(zip(vector, point, strict=True)):
-        wrong = _mismatch(part, other, f"{where}[{index}]")
-        if wrong:
-            return wrong
-    return ""
+        return f"{where} must have the shape of the {of}, {model.shape}; it has {np.shape(vector)}"
+    if isinstance(vector, np.ndarray) or not hasattr(vector, "__len__"):
+        found = f"it is an array of shape {np.shape(vector)}"
+    elif len(vector) != len(model):
+        found = f"it has {len(vector)}"
+    else:
+        pairs = enumerate(zip(vector, model, strict=True))
+        mismatches = (_mismatch(*pair, f"{where}[{index}]", of) for index, pair in pairs)
+        return next(filter(None, mismatches), "")
+    return f"{where} must have {len(model)} parts, as the {of} has; {found}"
+
+
+def _form(manifold: Any, kind: str) -> str:
+    """Say what gradients are made of where that is no matter of course."""
+    factors = getattr(manifold, "manifolds", [manifold])
+    if not any(is_a(factor, FixedRankEmbedded) for factor in factors):
+        return ""
+    forms = {
+        "euclidean": "derivatives by u, s and vt: with that by the matrix (u * s) @ vt, G, they "
+        "are G @ vt.T * s, np.diag(u.T @ G @ vt.T) and (u * s).T @ G",
+        "riemannian": "the parts Up, M and Vp of a tangent vector: with the derivative by the "
+        "matrix (u * s) @ vt, G, they are G @ vt.T - u @ M, M = u.T @ G @ vt.T and "
+        "G.T @ u - vt.T @ M.T",
+    }
+    return f". On manifolds of fixed rank pass {forms[kind]}"

@@ -11,14 +11,9 @@ from typing import Any
 import numpy as np
 import pymanopt
 
-from riemtr.arguments import generator, missing_members
-from riemtr.manifolds import (
-    Manifold,
-    Sphere,
-    converts_hessians,
-    has_euclidean_metric,
-    random_point,
-)
+from riemtr.arguments import as_integer, generator
+from riemtr.manifolds import Sphere, converts_hessians, has_euclidean_metric, random_point
+from riemtr.manifolds.protocol import lacking
 from riemtr.problem.autodiff import backend
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
@@ -41,13 +36,22 @@ class Problem:
     Parameters
     ----------
     manifold : Manifold
-        :class:`riemtr.Sphere` or any manifold of pymanopt.
+        :class:`riemtr.Sphere`, any manifold of pymanopt, or one of your own with their methods:
+        ``dim`` (a number, or a property), ``inner_product``, ``norm``, ``projection``,
+        ``retraction``, ``zero_vector``, ``random_point`` and ``random_tangent_vector``; for
+        Euclidean gradients, which include those by autodiff,
+        ``euclidean_to_riemannian_gradient(point, gradient)``; for Euclidean Hessians
+        ``euclidean_to_riemannian_hessian(point, gradient, product, vector)``, or else, to take
+        differences of gradients, ``transport(point_a, point_b, vector)``. A submanifold of
+        Euclidean space with its metric has the first and the last of these three from
+        ``projection``, if derived from ``pymanopt.manifolds.manifold.RiemannianSubmanifold``.
     cost : callable or object with ``at(point)``
         A plain function of the point's arrays (no decorator), or a cost that shares work: its
         ``at(point)`` has ``value``, ``gradient`` and ``hessian(v)``, all Euclidean, and
         ``hessian_matrix()`` if that is cheap; ``easier()`` may offer a continuation.
     euclidean_gradient, riemannian_gradient : callable, optional
-        At most one of the two; takes the point's arrays.
+        At most one of the two; takes the point's arrays. A Euclidean one returns as many, the
+        derivatives by each; a Riemannian one those of a tangent vector.
     euclidean_hessian, riemannian_hessian : callable, optional
         At most one of the two; takes the point's arrays, then the vector's.
     preconditioner : callable, optional
@@ -81,7 +85,6 @@ class Problem:
         preconditioner: Callable[[Any, Any], Any] | None = None,
         autodiff: str | Autodiff = "autograd",
     ):
-        _check_manifold(manifold)
         given = {
             "euclidean_gradient": euclidean_gradient,
             "riemannian_gradient": riemannian_gradient,
@@ -93,6 +96,8 @@ class Problem:
         gradient = riemannian_gradient if euclidean_gradient is None else euclidean_gradient
         hessian = riemannian_hessian if euclidean_hessian is None else euclidean_hessian
         _check_derivatives(cost, given)
+        derivatives = _kinds(cost, given)
+        _check_manifold(manifold, derivatives)
 
         self.manifold = manifold
         self.preconditioner = preconditioner
@@ -113,12 +118,7 @@ class Problem:
             self.cost = CallableCost(
                 evaluate, gradient, hessian, traced, layout, partial(_anywhere, manifold)
             )
-        gradient_kind = "euclidean" if riemannian_gradient is None else "riemannian"
-        if riemannian_hessian is not None:
-            hessian_kind = "riemannian"
-        else:  # autodiff's, if it was not given, is Euclidean and converted with the gradient
-            hessian_kind = "euclidean" if gradient_kind == "euclidean" else "differences"
-        self._set_derivatives(Derivatives(gradient_kind, hessian_kind))
+        self._set_derivatives(derivatives)
 
     def __repr__(self) -> str:
         kind = self.derivatives.hessian
@@ -211,18 +211,42 @@ def _anywhere(manifold: Any) -> Any:
     return random_point(manifold, np.random.default_rng(0))
 
 
-def _check_manifold(manifold: Any) -> None:
+def _kinds(cost: Any, given: dict[str, Any]) -> Derivatives:
+    """Return of what kinds the derivatives are that are given, or come with the cost."""
+    if isinstance(cost, PymanoptCost):
+        return cost.derivatives
+    gradient = "euclidean" if given["riemannian_gradient"] is None else "riemannian"
+    if given["riemannian_hessian"] is not None:
+        return Derivatives(gradient, "riemannian")
+    # Autodiff's, if it was not given, is Euclidean and converted with the gradient.
+    return Derivatives(gradient, "euclidean" if gradient == "euclidean" else "differences")
+
+
+def _check_manifold(manifold: Any, derivatives: Derivatives) -> None:
+    """Check that a manifold has all that is needed of it with derivatives of these kinds."""
     if isinstance(manifold, type):
         raise ValueError(
             f"manifold must be an instance; got the class {manifold.__name__}: call it with "
             "its size, as in riemtr.Sphere(n)"
         )
-    missing = missing_members(manifold, Manifold)
+    missing = lacking(manifold, derivatives.gradient, derivatives.hessian)
     if missing:
+        names = ", ".join(f"{name} ({what})" if what else name for name, what in missing.items())
+        remedy = (
+            ": derive it from pymanopt's RiemannianSubmanifold, if it is one, which has them from "
+            "projection, or pass riemannian_gradient and riemannian_hessian"
+        )
         raise ValueError(
             "manifold must offer pymanopt's manifold methods, as riemtr.Sphere(n) and "
-            f"pymanopt.manifolds do; {type(manifold).__name__} lacks {', '.join(missing)}"
+            f"pymanopt.manifolds do; {type(manifold).__name__} lacks {names}"
+            f"{remedy if any(missing.values()) else ''}"
         )
+    for factor in getattr(manifold, "manifolds", [manifold]):
+        if as_integer(factor.dim) is None:
+            raise ValueError(
+                f"the dim of a manifold must be an integer; got {factor.dim!r}: if that is a "
+                f"method of {type(factor).__name__}, make it a property"
+            )
 
 
 def _check_callables(given: dict[str, Any]) -> None:
@@ -300,9 +324,7 @@ def _from_pymanopt(problem: pymanopt.Problem) -> Problem:
         # One trace of the gradient per point then serves every Hessian product there.
         function, autodiff = cost.differentiable
         return Problem(problem.manifold, function, preconditioner=preconditioner, autodiff=autodiff)
-    converted = Problem(problem.manifold, cost, preconditioner=preconditioner)
-    converted._set_derivatives(cost.derivatives)
-    return converted
+    return Problem(problem.manifold, cost, preconditioner=preconditioner)
 
 
 def _check_signature(name: str, function: Any, manifold: Any, of_vectors: bool = False) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
+import autograd.numpy as anp
 import numpy as np
 import pymanopt.manifolds as pm
 import pytest
@@ -26,6 +28,7 @@ from riemtr.manifolds import (
     transport,
     typical_distance,
 )
+from riemtr.manifolds.protocol import lacking
 from riemtr.problem.layout import flatten, unflatten
 from riemtr.problem.points import check_point
 from tests.manifolds.zoo import ZOO, cost_on
@@ -231,3 +234,45 @@ def test_tangent_vectors_keep_the_symmetry(manifold):
     tangent = to_tangent(manifold, point, vector)
     sign = 1.0 if isinstance(manifold, pm.Symmetric) else -1.0
     np.testing.assert_allclose(tangent, sign * tangent.T)
+
+
+def test_without_a_transport_a_submanifold_projects():
+    """By which differences of a gradient are the Hessian, as by its own transport."""
+
+    class Bare(pm.Stiefel):
+        transport = PymanoptManifold.transport
+
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((4, 4))
+    matrix = matrix + matrix.T
+
+    def hessian(manifold, **gradient):
+        problem = Problem(manifold, lambda x: anp.sum(x * (matrix @ x)) + x[0, 0], **gradient)
+        return problem.at(point).hessian(vector)
+
+    point = random_point(pm.Stiefel(4, 2), rng)
+    vector = random_tangent(pm.Stiefel(4, 2), point, rng)
+    exact = Problem(Bare(4, 2), lambda x: anp.sum(x * (matrix @ x)) + x[0, 0])
+    by_differences = hessian(Bare(4, 2), riemannian_gradient=lambda x: exact.at(x).gradient)
+    np.testing.assert_allclose(by_differences, hessian(pm.Stiefel(4, 2)), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_no_manifold_of_pymanopt_lacks_anything(name):
+    for gradient, kind in itertools.product(
+        ("euclidean", "riemannian"), ("euclidean", "differences")
+    ):
+        assert lacking(ZOO[name][0], gradient, kind) == {}
+
+
+def test_where_projection_is_no_transport_none_is_made_up():
+    class Other:
+        """Not said to be embedded in anything."""
+
+        def projection(self, point, vector):
+            return vector
+
+    assert "transport" in lacking(Other(), "riemannian", "differences")
+    assert "transport" not in lacking(Other(), "riemannian", "riemannian")
+    with pytest.raises(NotImplementedError, match="Other lacks transport"):
+        transport(Other(), np.zeros(2), np.ones(2), np.ones(2))

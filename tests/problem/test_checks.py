@@ -122,6 +122,7 @@ def test_an_unsymmetric_hessian_fails():
     assert not check.ok
     assert check.slope > 2.9
     assert check.symmetry_error > 1e-2
+    assert check.hint == "it is not symmetric"  # what is said of quotients is not for the sphere
 
 
 def test_an_exact_model_passes():
@@ -317,7 +318,7 @@ def test_hints_for_what_is_not_tangent_or_not_invariant():
     grassmann, weights = pm.Grassmann(4, 2), np.diag([1.0, 2.0])
     trace = anp.trace
     wrong = Problem(grassmann, lambda x: trace(x.T @ matrix @ x @ weights))
-    assert "on a quotient manifold" in check_hessian(wrong, rng=0).hint
+    assert "it is not symmetric; on a quotient manifold" in check_hessian(wrong, rng=0).hint
     right = Problem(grassmann, lambda x: trace(x.T @ matrix @ x))
     assert check_hessian(right, rng=0).hint == ""
 
@@ -453,7 +454,8 @@ def test_hessians_that_are_a_percent_wrong_are_hardly_ever_missed():
     assert sum(check_hessian(cubic(1.001), rng=seed).ok for seed in seeds) <= 12
     assert all(check_hessian(cubic(), rng=seed).ok for seed in seeds)
     assert not any(check_gradient(cubic(1.0, 1.001), rng=seed).ok for seed in seeds)
-    assert "0.99" in check_hessian(cubic(1.01), rng=0).hint
+    # A factor of the Euclidean Hessian is none of the Riemannian one.
+    assert check_hessian(cubic(1.01), rng=0).hint.startswith("differences of the cost give 3.2")
 
 
 def test_right_hessians_by_differences_are_not_blamed_for_their_rounding():
@@ -470,3 +472,130 @@ def test_right_hessians_by_differences_are_not_blamed_for_their_rounding():
         lambda u, s, vt: anp.sum(weights * ((u * s) @ vt - target) ** 2),
     )
     assert all(check_hessian(full_rank, rng=seed).ok for seed in range(5))
+
+
+def one_coordinate_wrong():
+    matrix = np.random.default_rng(0).standard_normal((N, N))
+    matrix = matrix + matrix.T
+    return Problem(
+        Sphere(N),
+        lambda x: x @ matrix @ x,
+        euclidean_gradient=lambda x: 2 * matrix @ x * np.r_[np.ones(N - 1), 0.0],
+    )
+
+
+def conjugated():
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((4, 4)) + 1j * rng.standard_normal((4, 4))
+    matrix = matrix + matrix.conj().T
+    return Problem(
+        pm.ComplexCircle(4),
+        lambda x: float(np.real(np.conj(x) @ matrix @ x)),
+        euclidean_gradient=lambda x: np.conj(2 * matrix @ x),
+    )
+
+
+def gauss_newton():
+    n = 10
+    frame, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((n, 2)))
+    target = frame @ np.diag([2.0, 1.0]) @ frame.T
+    return Problem(
+        pm.Euclidean(n),
+        lambda x: 0.25 * np.sum((np.outer(x, x) - target) ** 2),
+        euclidean_gradient=lambda x: (x @ x) * x - target @ x,
+        euclidean_hessian=lambda x, v: (x @ x) * v + (x @ v) * x,
+    )
+
+
+@pytest.mark.parametrize(
+    ("check", "wrong"),
+    [
+        (check_gradient, one_coordinate_wrong()),
+        (check_gradient, conjugated()),
+        (check_hessian, gauss_newton()),
+    ],
+)
+def test_no_factor_is_named_that_differs_from_direction_to_direction(check, wrong):
+    found = [check(wrong, rng=seed) for seed in range(25)]
+    assert sum(each.ok for each in found) <= 1
+    assert not any("times what this says" in each.hint for each in found)
+    assert "differences of the cost give" in found[0].hint
+
+
+def test_along_a_single_direction_no_factor_can_be_told():
+    matrix = np.diag([1.0, 3.0])
+    circle = Problem(Sphere(2), lambda x: x @ matrix @ x, euclidean_gradient=lambda x: matrix @ x)
+    assert check_gradient(circle, rng=0).hint.startswith("differences of the cost give")
+
+
+def shifted(constant, seed, *, gradient=1.0, hessian=1.0, cancelled=False):
+    """A quadratic on a large constant, with derivatives that are so many times what they are."""
+    matrix = np.random.default_rng(seed).standard_normal((8, 8))
+    matrix = matrix + matrix.T
+
+    def riemannian_hessian(x, v):
+        product = 2 * matrix @ v - 2 * (x @ matrix @ x) * v
+        return hessian * (product - (x @ product) * x)
+
+    return Problem(
+        Sphere(8),
+        lambda x: (constant + x @ matrix @ x) - (constant if cancelled else 0.0),
+        euclidean_gradient=lambda x: 2 * gradient * matrix @ x,
+        riemannian_hessian=riemannian_hessian,
+    )
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.parametrize("constant", [1e6, 1e8, 1e10])
+def test_rounding_of_the_cost_is_no_mistake(constant, cancelled):
+    for seed in range(20):
+        right = shifted(constant, seed, cancelled=cancelled)
+        assert check_gradient(right, rng=seed).ok
+        assert check_hessian(right, rng=seed).ok
+    diagonal = Problem(Sphere(3), lambda x: constant + x @ np.diag([3.0, 2.0, 1.0]) @ x)
+    assert check_hessian(diagonal, rng=0).ok
+
+
+def test_mistakes_are_seen_through_rounding():
+    seeds = range(40)
+    for constant, factor, misses in ((1e6, 1.001, 12), (1e6, 1.01, 2), (1e8, 1.1, 2), (1e10, 2, 0)):
+        wrong = [check_hessian(shifted(constant, s, hessian=factor), rng=s) for s in seeds]
+        assert sum(check.ok for check in wrong) <= misses
+    # The gradient is right, and no wrong Hessian of a large cost is blamed on it.
+    assert not any("see check_gradient" in check.hint for check in wrong)
+    assert "the cost's own is 0.5 times" in check_hessian(shifted(1e8, 0, hessian=2.0), rng=0).hint
+    for constant, factor in ((1e6, 1.01), (1e8, 1.1), (1e10, 2.0)):
+        wrong = [check_gradient(shifted(constant, s, gradient=factor), rng=s) for s in seeds]
+        assert not any(check.ok for check in wrong)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_what_rounding_hides_is_left_open(factor):
+    for seed in range(10):
+        problem = shifted(1e15, seed, gradient=factor, hessian=factor)
+        for check in (check_gradient(problem, rng=seed), check_hessian(problem, rng=seed)):
+            assert check.undecided
+            assert not check.ok
+            assert ": undecided; " in repr(check)
+            assert "subtract a constant" in repr(check)
+            assert "slope" not in repr(check)
+    assert check.plot().get_title() == "Hessian: undecided"
+
+
+def test_what_differences_confirm_has_no_slope_to_show():
+    check = check_hessian(shifted(1e10, 14), rng=14)
+    assert check.ok
+    assert check.confirmed < 1e-2
+    assert f"ok; right to {check.confirmed:.0e} by differences of the cost" in repr(check)
+    assert check_hessian(shifted(0.0, 14), rng=14).confirmed is None
+
+
+@pytest.mark.parametrize("seed", [27, 28])
+def test_differences_over_too_long_steps_are_not_called_unsymmetric(seed):
+    # Next to a matrix of lower rank, where the manifold turns within a step.
+    problem = Problem(
+        pm.FixedRankEmbedded(6, 5, 2), lambda u, s, vt: anp.sum(((u * s) @ vt - 1) ** 2)
+    )
+    check = check_hessian(problem, rng=seed)
+    assert check.symmetry_error > 1e-7
+    assert check.ok

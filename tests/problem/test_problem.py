@@ -719,3 +719,228 @@ def test_a_solve_does_not_depend_on_the_one_before():
     assert problem.derivatives.hessian == "differences"
     assert first.counts == second.counts
     np.testing.assert_array_equal(first.point, second.point)
+
+
+@pytest.mark.parametrize(
+    ("preconditioner", "message"),
+    [
+        (lambda x, v: v[:2], r"must have the shape of the vector, \(6,\); it has \(2,\)"),
+        (lambda x, v: None, r"must have the shape of the vector, \(6,\); it has \(\)"),
+    ],
+)
+def test_results_of_a_preconditioner_have_the_shape_of_vectors(preconditioner, message):
+    problem = Problem(Sphere(N), cost, preconditioner=preconditioner)
+    with pytest.raises(ValueError, match=rf"preconditioner\(point, vector\) {message}"):
+        PracticalTRM().solve(problem, rng=0)
+
+
+def test_results_of_a_preconditioner_on_products():
+    pair = pm.Product([Sphere(N), Sphere(3)])
+
+    def solve(preconditioner):
+        problem = Problem(pair, lambda x, y: cost(x) + y[0], preconditioner=preconditioner)
+        return PracticalTRM().solve(problem, rng=0)
+
+    plain, halved = solve(None), solve(lambda point, vector: [0.5 * part for part in vector])
+    assert halved.cost == pytest.approx(plain.cost, abs=1e-10)
+    with pytest.raises(ValueError, match="must have 2 parts, as the vector has; it has 1"):
+        solve(lambda point, vector: [vector[0]])
+    with pytest.raises(ValueError, match=r"must have 2 parts.*an array of shape \(6,\)"):
+        solve(lambda point, vector: vector[0])
+    with pytest.raises(ValueError, match=r"\[1\] must have the shape of the vector, \(3,\)"):
+        solve(lambda point, vector: [vector[0], vector[1][:2]])
+
+
+class Circles:
+    """Unit rows in the plane, with the methods that every manifold must have and no more."""
+
+    dim = 3
+
+    def inner_product(self, point, a, b):
+        return np.sum(a * b)
+
+    def norm(self, point, vector):
+        return np.sqrt(np.sum(vector**2))
+
+    def projection(self, point, vector):
+        return vector - np.sum(point * vector, axis=1, keepdims=True) * point
+
+    def retraction(self, point, vector):
+        moved = point + vector
+        return moved / np.linalg.norm(moved, axis=1, keepdims=True)
+
+    def zero_vector(self, point):
+        return np.zeros_like(point)
+
+    def random_point(self, rng=None):
+        return self.retraction(0.0, rng.standard_normal((3, 2)))
+
+    def random_tangent_vector(self, point, rng=None):
+        vector = self.projection(point, rng.standard_normal(point.shape))
+        return vector / self.norm(point, vector)
+
+
+class CirclesInSpace(pm.manifold.RiemannianSubmanifold):
+    """The same as a submanifold, which has neither a transport nor a Weingarten map."""
+
+    def __init__(self):
+        super().__init__("Circles", 3)
+
+    inner_product, norm, projection = Circles.inner_product, Circles.norm, Circles.projection
+    retraction, zero_vector = Circles.retraction, Circles.zero_vector
+    random_point, random_tangent_vector = Circles.random_point, Circles.random_tangent_vector
+
+
+class CirclesThatCarry(Circles):
+    """The same with what differences of Euclidean gradients need."""
+
+    def euclidean_to_riemannian_gradient(self, point, euclidean_gradient):
+        return self.projection(point, euclidean_gradient)
+
+    def transport(self, point_a, point_b, vector):
+        return self.projection(point_b, vector)
+
+
+class CirclesThatConvert(CirclesThatCarry):
+    """The same with its Weingarten map, and no transport that it would need."""
+
+    transport = pm.manifold.Manifold.transport
+
+    def euclidean_to_riemannian_hessian(self, point, gradient, product, vector):
+        along = np.sum(point * gradient, axis=1, keepdims=True)
+        return self.projection(point, product - along * vector)
+
+
+def rows_cost(x):
+    return cost(anp.reshape(x, N))
+
+
+@pytest.mark.parametrize("kind", [CirclesInSpace, CirclesThatCarry, CirclesThatConvert])
+def test_manifolds_of_the_users_own(kind):
+    manifold = kind()
+    problem, known = (
+        Problem(manifold, rows_cost),
+        Problem(pm.Oblique(2, 3), lambda x: rows_cost(x.T)),
+    )
+    point = random_point(manifold, np.random.default_rng(0))
+    v = random_tangent(manifold, point, np.random.default_rng(1))
+    product = known.at(point.T).hessian(v.T).T
+    np.testing.assert_allclose(problem.at(point).hessian(v), product, atol=1e-7)
+    for solver in (PracticalTRM(), riemtr.ExactTRM(radius=0.3)):
+        result = solver.solve(problem, point)
+        assert result.certificate.verdict == "minimizer"
+        assert result.cost == pytest.approx(solver.solve(known, point.T).cost, abs=1e-9)
+    assert riemtr.check_gradient(problem, rng=0).ok
+    if kind is not CirclesThatConvert:
+        assert riemtr.check_hessian(problem, rng=0).ok
+
+
+def rows_gradient(x):
+    return Circles().projection(x, euclidean_gradient(x.ravel()).reshape(x.shape))
+
+
+@pytest.mark.parametrize(
+    ("given", "lacks"),
+    [
+        (
+            {},
+            r"euclidean_to_riemannian_gradient \(for Euclidean gradients\), "
+            r"transport \(for Hessians by differences\): derive it",
+        ),
+        ({"riemannian_gradient": rows_gradient}, r"transport \(for Hessians by differences\): "),
+        (
+            {"euclidean_gradient": rows_gradient, "riemannian_hessian": lambda x, v: v},
+            r"euclidean_to_riemannian_gradient \(for Euclidean gradients\): ",
+        ),
+    ],
+)
+def test_all_that_a_manifold_lacks_is_named_at_once(given, lacks):
+    with pytest.raises(ValueError, match=f"Circles lacks {lacks}"):
+        Problem(Circles(), rows_cost, **given)
+
+
+def test_with_riemannian_derivatives_a_manifold_needs_no_more():
+    converting = CirclesThatConvert()
+    twin = Problem(converting, rows_cost)
+    problem = Problem(
+        Circles(),
+        rows_cost,
+        riemannian_gradient=rows_gradient,
+        riemannian_hessian=lambda x, v: twin.at(x).hessian(v),
+    )
+    assert PracticalTRM().solve(problem, rng=0).certificate.verdict == "minimizer"
+    with pytest.raises(NotImplementedError, match=r"Circles lacks transport.*to check one: add it"):
+        riemtr.check_hessian(problem, rng=0)
+
+
+def test_what_pymanopt_says_is_not_implemented_is_missing():
+    class Stuck(CirclesInSpace):
+        retraction = pm.manifold.Manifold.retraction
+
+    with pytest.raises(ValueError, match=r"Stuck lacks retraction$"):
+        Problem(Stuck(), rows_cost)
+    with pytest.raises(ValueError, match=r"Product lacks retraction$"):
+        Problem(pm.Product([Stuck(), Sphere(2)]), lambda x, y: rows_cost(x))
+
+
+def test_a_dimension_is_a_number():
+    class Method(CirclesThatCarry):
+        def dim(self):
+            return 3
+
+    with pytest.raises(ValueError, match=r"dim of a manifold must be an integer; .*a property"):
+        Problem(Method(), rows_cost)
+
+
+def test_gradients_by_the_matrix_on_fixed_rank_get_told_their_form():
+    manifold = pm.FixedRankEmbedded(6, 5, 2)
+    target = np.random.default_rng(0).standard_normal((6, 5))
+
+    def problem(**gradient):
+        return Problem(
+            manifold, lambda u, s, vt: 0.5 * np.sum(((u * s) @ vt - target) ** 2), **gradient
+        )
+
+    def by_matrix(u, s, vt):
+        return (u * s) @ vt - target
+
+    point = random_point(manifold, np.random.default_rng(1))
+    hints = {
+        "euclidean_gradient": "G @ vt.T * s, np.diag(u.T @ G @ vt.T) and (u * s).T @ G",
+        "riemannian_gradient": "G @ vt.T - u @ M, M = u.T @ G @ vt.T and G.T @ u - vt.T @ M.T",
+    }
+    for name, hint in hints.items():
+        with pytest.raises(ValueError, match=r"must have 3 parts.*shape \(6, 5\)") as caught:
+            _ = problem(**{name: by_matrix}).at(point).gradient
+        assert str(caught.value).endswith(hint)
+
+    def euclidean(u, s, vt):
+        G = by_matrix(u, s, vt)
+        return G @ vt.T * s, np.diag(u.T @ G @ vt.T), (u * s).T @ G
+
+    def riemannian(u, s, vt):
+        G = by_matrix(u, s, vt)
+        M = u.T @ G @ vt.T
+        return G @ vt.T - u @ M, M, G.T @ u - vt.T @ M.T
+
+    assert riemtr.check_gradient(problem(euclidean_gradient=euclidean), point, rng=0).ok
+    assert riemtr.check_gradient(problem(riemannian_gradient=riemannian), point, rng=0).ok
+    pair = Problem(
+        pm.Product([manifold, Sphere(2)]),
+        lambda u, s, vt, y: 0.0,
+        euclidean_gradient=lambda u, s, vt, y: (by_matrix(u, s, vt), y),
+    )
+    with pytest.raises(ValueError, match=r"must have 4 arrays.*; got 2 \(.* factors have 3, 1\)"):
+        _ = pair.at(pair.random_point(0)).gradient
+
+
+def test_riemannian_hessian_products_have_the_shape_of_vectors():
+    wrong = Problem(
+        pm.Sphere(N),
+        cost,
+        riemannian_gradient=riemannian_gradient,
+        riemannian_hessian=lambda x, v: riemannian_hessian(x, v)[:2],
+    )
+    here = wrong.at(random_point(pm.Sphere(N), np.random.default_rng(0)))
+    with pytest.raises(ValueError, match="Hessian product must have the shape of the vector"):
+        here.hessian(here.gradient)

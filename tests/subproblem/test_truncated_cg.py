@@ -50,6 +50,38 @@ def test_a_preconditioned_step_ends_on_the_boundary(seed):
         assert decrease > 0.0
 
 
+@pytest.mark.parametrize(
+    ("preconditioner", "value"),
+    [
+        (lambda x, v: -2.0 * v, "-2"),
+        (lambda x, v: 0.0 * v, "0"),
+        (lambda x, v: np.array([v[0], -v[1]]), "-0.28"),
+        (lambda x, v: np.nan * v, "nan"),
+    ],
+)
+def test_a_preconditioner_that_is_not_positive_definite_is_named(preconditioner, value):
+    message = f"preconditioner must be positive definite.*it is -?{value} for the gradient"
+    here = model(np.diag([1.0, 3.0]), np.array([3.0, 4.0]), preconditioner)
+    with pytest.raises(ValueError, match=message):
+        riemtr.TruncatedCG().solve(here, 1.0)
+    with pytest.raises(ValueError, match=message):
+        riemtr.PracticalTRM().solve(here.problem, np.zeros(2))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_the_size_of_a_preconditioner_does_not_matter(scale):
+    hessian, gradient = np.diag([1.0, 3.0]), np.array([3.0, 4.0])
+    here = model(hessian, gradient, lambda x, v: scale * v / hessian.diagonal())
+    step = riemtr.TruncatedCG().solve(here, 10.0)
+    np.testing.assert_allclose(step.vector, -gradient / hessian.diagonal(), rtol=1e-12)
+    assert here.counts.hessian_products == 1
+
+
+def test_at_a_critical_point_no_preconditioner_is_to_blame():
+    here = model(np.eye(2), np.zeros(2), lambda x, v: v)
+    assert riemtr.TruncatedCG().solve(here, 1.0).norm == 0.0
+
+
 @pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])
 def test_the_step_does_not_depend_on_the_unit_of_the_cost(scale):
     rng = np.random.default_rng(0)
