@@ -32,7 +32,7 @@ _STAGE_TOLERANCE = 1e-2
 # Single precision on the way: up to how many entries a copy of the data is worth its memory, and
 # the gradient, as a share of the data's scale, to which its digits suffice.
 _NARROW_ENTRIES = 10**7
-_NARROW_TOLERANCE = 1e-4
+_NARROW_TOLERANCE = 3e-5
 
 
 class DictionaryCost:
