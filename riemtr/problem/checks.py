@@ -178,11 +178,8 @@ def _symmetry(here: Evaluation, first: Pair, second: Pair) -> tuple[float, str]:
     if asymmetry <= here.precision**0.5:
         return asymmetry, ""
     if here.hessian_kind == "differences":
-        # Where steps are too long, or rounding is large, those half as long give something else.
-        doubts = [
-            here.norm(here.second_opinion(v) - hv) * here.norm(v) for v, hv in (first, second)
-        ]
-        if asymmetry <= _DOUBTS * max(doubts) / size:
+        doubts = [_doubt(here, v, image) * here.norm(v) for v, image in (first, second)]
+        if asymmetry <= max(doubts) / size:
             return asymmetry, ""
     hint = "it is not symmetric"
     if another_representative(here.manifold, here.point, np.random.default_rng(0)) is not None:
@@ -194,12 +191,10 @@ def _symmetry(here: Evaluation, first: Pair, second: Pair) -> tuple[float, str]:
 
 
 def _doubt(here: Evaluation, vector: Any, product: Any) -> float:
-    """What a Hessian product may be off by, if it comes from differences.
+    """What a Hessian product by differences may be off by.
 
     Where steps are too long, or rounding is large, those half as long give something else.
     """
-    if here.hessian_kind != "differences":
-        return 0.0
     return _DOUBTS * here.norm(here.second_opinion(vector) - product)
 
 

@@ -287,7 +287,7 @@ def judge(
     undecided = order.finite and hidden and not (right or along.refuted)
     why = "" if right else _why_not(order, along, undecided)
     if not (tangency or 0.0) <= precision**0.5:
-        mistakes = ["it is not tangent: if it is Euclidean, pass it as euclidean_...", *mistakes]
+        mistakes = ["it is not tangent: if it is Euclidean, pass it by that name", *mistakes]
     mistake = "; ".join(filter(None, mistakes))
     return DerivativeCheck(
         name=name,
