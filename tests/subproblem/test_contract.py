@@ -274,3 +274,20 @@ def test_contract_at_the_points_that_follow(name, radius, kind):
 def test_bad_options_of_the_hybrid(options, message):
     with pytest.raises(ValueError, match=message):
         riemtr.HybridSubproblem(**options)
+
+
+def test_a_factor_from_before_does_not_hide_curvature_that_is_known():
+    # No matrix is offered: it was made of products once CG had taken as many, its factor kept.
+    matrix = np.diag([1.0, 2.0, 3.0])
+    problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x @ matrix @ x)
+    part = riemtr.HybridSubproblem(cg=riemtr.TruncatedCG(max_products=1))
+    before = problem.at(problem.manifold.retraction(np.eye(3)[0], np.array([0.0, 1e-2, 1e-2])))
+    step = part.solve(problem.at(before.point), 10.0)
+    assert step.ended is Ended.PRODUCT_LIMIT
+    step = part.solve(before, 10.0, step)
+    assert before.has_matrix
+    saddle = problem.at(np.eye(3)[1])
+    assert saddle.is_positive_to(1e-6) is False
+    step = part.solve(saddle, 0.5, step)
+    assert step.norm == pytest.approx(0.5)
+    assert step.predicted_decrease > 0.0
