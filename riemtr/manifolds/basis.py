@@ -223,9 +223,7 @@ def tangent_basis(manifold: Any, point: Any) -> TangentBasis:
         return manifold.tangent_basis(point)
     if type(manifold) in (Euclidean, ComplexEuclidean):  # others may have another metric
         return FlatBasis(manifold.zero_vector(point))
-    rng = np.random.default_rng(_SEED)
-    with global_numpy_randomness(rng):
-        spanning = [random_tangent(manifold, point, rng) for _ in range(dimension(manifold))]
+    spanning = _drawn(manifold, point, dimension(manifold))
     if _has_dot_product(manifold, point, spanning[:_PAIRED]):
         return ArrayBasis(spanning)
     return GramSchmidtBasis(manifold, point, spanning)
@@ -235,9 +233,15 @@ def has_euclidean_metric(manifold: Any, point: Any) -> bool:
     """Whether tangent vectors are arrays in the Euclidean metric."""
     if isinstance(manifold, RiemannianSubmanifold) and hasattr(manifold, "tangent_basis"):
         return True  # riemtr's sphere
+    vectors = _drawn(manifold, point, min(dimension(manifold), _PAIRED))
+    return _has_dot_product(manifold, point, vectors) and isinstance(vectors[0], np.ndarray)
+
+
+def _drawn(manifold: Any, point: Any, count: int) -> list[Any]:
+    """Random tangent vectors, always the same."""
     rng = np.random.default_rng(_SEED)
-    vectors = [random_tangent(manifold, point, rng) for _ in range(_PAIRED)]
-    return isinstance(vectors[0], np.ndarray) and _has_dot_product(manifold, point, vectors)
+    with global_numpy_randomness(rng):
+        return [random_tangent(manifold, point, rng) for _ in range(count)]
 
 
 def _has_dot_product(manifold: Any, point: Any, vectors: list[Any]) -> bool:

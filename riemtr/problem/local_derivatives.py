@@ -154,13 +154,13 @@ class LocalDerivatives:
             square = abs(self.inner(vector, vector))
         if 1e-250 < square < 1e250:
             return math.sqrt(square)
-        size = self._largest_entry(vector)
+        size = self.largest_entry(vector)
         if size == 0.0 or not math.isfinite(size):
             return size
         unit = vector / size
         return size * math.sqrt(abs(self.inner(unit, unit)))
 
-    def _largest_entry(self, vector: Any) -> float:
+    def largest_entry(self, vector: Any) -> float:
         """The largest entry of the arrays of a point or a vector, by magnitude."""
         arrays = flatten(vector, getattr(self.manifold, "point_layout", 1))
         return max(float(np.abs(array).max(initial=0.0)) for array in arrays)
@@ -243,7 +243,7 @@ class LocalDerivatives:
         """
         if is_bounded(self.manifold):
             return 1.0
-        size, entry = self._largest_entry(self.point), self._largest_entry(vector)
+        size, entry = self.largest_entry(self.point), self.largest_entry(vector)
         return max(1.0, size * self.norm(vector) / entry) if entry > 0.0 else 1.0
 
     def second_opinion(self, vector: Any) -> Any:

@@ -17,7 +17,7 @@ from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.manifolds import has_left, is_bounded, typical_distance
 from riemtr.problem import Counts, Evaluation, Problem
 from riemtr.problem.cost_differences import OFF_DOMAIN, UNFINISHED, contradicting_slope
-from riemtr.problem.layout import flatten, like
+from riemtr.problem.layout import like
 from riemtr.solvers.acceptance import Verdict
 from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.certificate import Tolerances
@@ -207,14 +207,12 @@ class Descent:
         best, size = self.best, self.best.gradient_norm
         rounding = best.precision * max(abs(best.cost), best.conversion_size)
         steep = size > _STEEP * max(self.tolerances.gradient, rounding)
-        if steep:
-            why = f"no step against a gradient of norm {size:.1e} lowers the cost"
-            if contradicting_slope(self.best) is not None:
-                return Reason(Status.INCONSISTENT, f"{why}: is its sign right?")
-            if progress.idle < _PATIENCE:
-                return Reason(Status.STALLED, f"{why}: is it smooth?")
+        why = f"no step against a gradient of norm {size:.1e} lowers the cost"
+        if steep and contradicting_slope(best) is not None:
+            return Reason(Status.INCONSISTENT, f"{why}: is its sign right?")
         if progress.idle < _PATIENCE:
-            return Reason(Status.STALLED, f"the radius shrank to {radius:.1e}")
+            shrank = f"the radius shrank to {radius:.1e}"
+            return Reason(Status.STALLED, f"{why}: is it smooth?" if steep else shrank)
         limited = self.step is not None and self.step.on_boundary
         cycling = (limited or steep) and not self.solver.radius.adapts
         return Reason(
@@ -269,21 +267,16 @@ class _Bounds:
     def __init__(self, here: Evaluation):
         self.bottom = -_ABYSS * max(1.0, abs(here.cost))
         far = _FAR if here.precision < 1e-12 else _FAR_IN_SINGLE
-        self.end = far * max(1.0, _size(here))
+        self.end = far * max(1.0, here.largest_entry(here.point))
 
     def left(self, here: Evaluation) -> Reason | None:
         """Return that a point is beyond them."""
         if here.cost < self.bottom:
             return Reason(Status.UNBOUNDED, f"it fell to {here.cost:.1e}")
-        if _size(here) > self.end:
-            return Reason(Status.UNBOUNDED, f"entries of the point grew to {_size(here):.0e}")
+        size = here.largest_entry(here.point)
+        if size > self.end:
+            return Reason(Status.UNBOUNDED, f"entries of the point grew to {size:.0e}")
         return None
-
-
-def _size(here: Evaluation) -> float:
-    """The largest entry of a point's arrays."""
-    arrays = flatten(here.point, getattr(here.manifold, "point_layout", 1))
-    return max(float(np.abs(array).max(initial=0.0)) for array in arrays)
 
 
 class _Progress:

@@ -78,12 +78,13 @@ class HybridSubproblem:
     def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
         """Return a step by the method that is the cheaper at this point."""
         memory = previous.memory if previous is not None else None
-        if not here.offers_matrix and prefers_curvature(here, radius):
-            return along_curvature(here, radius)
-        if not (here.offers_matrix or isinstance(memory, _Memory) or _is_worth(here, previous)):
+        offers_matrix = here.offers_matrix
+        if not (offers_matrix or isinstance(memory, _Memory) or _is_worth(here, previous)):
             return self.cg.solve(here, radius, previous)
+        if not offers_matrix and prefers_curvature(here, radius):  # as CG alone does
+            return along_curvature(here, radius)
         if not isinstance(memory, _Memory):
-            memory = _Memory(here, [], self.cg.target(here), dense=not here.offers_matrix)
+            memory = _Memory(here, [], self.cg.target(here), dense=not offers_matrix)
         elif memory.here is not here:
             target = self.cg.target(here, memory.here)
             memory = _Memory(here, [], target, memory.dense, memory.factor, memory.spent)
