@@ -77,10 +77,7 @@ class ProductCounter:
             ("gradient", 1),
             ("_weights", 0),
             ("hessian", 2),
-            ("rough_hessian", 2),
             ("hessian_matrix", 0),
-            ("rough_hessian_matrix", 0),
-            ("hessian_floor", 0),
         ):
             self._wrap(name, weight)
         return self
@@ -90,17 +87,17 @@ class ProductCounter:
         self._originals[name] = original
         function = getattr(original, "func", original)
 
-        def timed(*arguments: object) -> object:
+        def timed(*arguments: object, **options: object) -> object:
             outer, self.inside = self.inside, True
             begin = time.perf_counter()
             try:
-                return function(*arguments)
+                return function(*arguments, **options)
             finally:
                 self.inside = outer
                 if not outer:
                     self.seconds += time.perf_counter() - begin
                 self.products += weight
-                self.matrices += name.endswith(("hessian_matrix", "hessian_floor"))
+                self.matrices += name == "hessian_matrix"
 
         timed.__name__ = name
         setattr(DictionaryPoint, name, lazy(timed) if isinstance(original, lazy) else timed)

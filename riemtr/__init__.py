@@ -12,7 +12,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from riemtr import problems
-from riemtr.manifolds import Sphere
+from riemtr.manifolds import (
+    Euclidean,
+    FixedRank,
+    Grassmann,
+    Manifold,
+    Oblique,
+    PositiveDefinite,
+    Product,
+    Rotations,
+    Sphere,
+    Stiefel,
+)
 from riemtr.problem import Problem, check_gradient, check_hessian, check_retraction
 from riemtr.problems import dictionary_problem
 from riemtr.recovery import precondition, recover_dictionary, round_direction
@@ -20,6 +31,7 @@ from riemtr.solvers import (
     AdaptiveRadius,
     AlwaysAccept,
     Certificate,
+    Certified,
     ExactTRM,
     FixedRadius,
     PracticalTRM,
@@ -28,6 +40,7 @@ from riemtr.solvers import (
     Status,
     TrustRegion,
     certify,
+    load_result,
     observers,
 )
 from riemtr.subproblem import (
@@ -40,7 +53,7 @@ from riemtr.subproblem import (
 )
 
 if TYPE_CHECKING:
-    from riemtr import compare, sweep
+    from riemtr import compare, sweep, testing
     from riemtr.interop.sklearn import CompleteDictionaryLearning
 
 __version__ = "0.1.0"
@@ -49,18 +62,28 @@ __all__ = [
     "AdaptiveRadius",
     "AlwaysAccept",
     "Certificate",
+    "Certified",
+    "Euclidean",
     "ExactSubproblem",
     "ExactTRM",
     "FixedRadius",
+    "FixedRank",
+    "Grassmann",
     "HybridSubproblem",
+    "Manifold",
     "NearExactSubproblem",
+    "Oblique",
+    "PositiveDefinite",
     "PracticalTRM",
     "Problem",
+    "Product",
     "RatioTest",
     "Result",
+    "Rotations",
     "SDPSubproblem",
     "Sphere",
     "Status",
+    "Stiefel",
     "TruncatedCG",
     "TrustRegion",
     "certify",
@@ -69,6 +92,7 @@ __all__ = [
     "check_retraction",
     "compare",
     "dictionary_problem",
+    "load_result",
     "observers",
     "precondition",
     "problems",
@@ -76,6 +100,7 @@ __all__ = [
     "round_direction",
     "solve_subproblem",
     "sweep",
+    "testing",
 ]
 if find_spec("sklearn") is not None:  # `import *` and help() ask for all that is listed
     __all__ += ["CompleteDictionaryLearning"]
@@ -91,7 +116,7 @@ def __getattr__(name: str) -> Any:
             if sys._getframe(1).f_code.co_name == "_handle_fromlist":
                 raise
             raise AttributeError(f"riemtr.{name} is missing: {error}") from error
-    if name in ("compare", "sweep"):  # modules that a solve does not need
+    if name in ("compare", "sweep", "testing"):  # modules that a solve does not need
         return import_module(f"riemtr.{name}")
     raise AttributeError(f"module 'riemtr' has no attribute {name!r}")
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -119,3 +122,40 @@ def not_a_seed(rng: Any) -> ValueError:
     return ValueError(
         f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
     )
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def names_instead(names: dict[str, str]) -> Callable[[F], F]:
+    """Decorate a function so that keywords of other libraries get an error with the right name.
+
+    Parameters
+    ----------
+    names : dict
+        Keywords that people try, and what to use instead.
+
+    Examples
+    --------
+    >>> @names_instead({"x0": "start"})
+    ... def solve(start=None): ...
+    >>> solve(x0=1)
+    Traceback (most recent call last):
+    ...
+    TypeError: solve() has no argument 'x0'; use start
+    """
+
+    def decorate(function: F) -> F:
+        owner = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+        @functools.wraps(function)
+        def checked(*args: Any, **keywords: Any) -> Any:
+            for name in keywords:
+                if name in names and name not in parameters:
+                    raise TypeError(f"{owner}() has no argument {name!r}; use {names[name]}")
+            return function(*args, **keywords)
+
+        parameters = inspect.signature(function).parameters
+        return checked  # type: ignore[return-value]
+
+    return decorate

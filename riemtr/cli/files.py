@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
-import numpy as np
-
-from riemtr.files import json_text, save_figure, save_json, write_atomically
+from riemtr.files import json_text, save_figure, save_json
 from riemtr.solvers import Result
 
 
@@ -25,27 +22,42 @@ def check_target(path: Path, suffixes: tuple[str, ...], force: bool) -> None:
         raise FileExistsError(f"{path} exists; choose another name, or add --force to replace it")
 
 
-def save_result(path: Path, result: Result, about: dict[str, Any]) -> None:
-    """Save a result as ``.json`` or ``.npz``, without pickles.
+def save_result(path: Path, result: Result, about: dict[str, Any], force: bool = False) -> None:
+    """Save a result as ``.npz`` or ``.json``; ``force`` allows overwriting.
 
-    JSON holds ``about``, ``summary``, ``point`` and ``history``. An ``.npz`` archive holds the
-    point as ``point`` (``point_0``, ``point_1``... where it has parts), each column of the history
-    as ``history_<column>``, and the rest as JSON text in ``summary``.
+    The archive is the one of :meth:`riemtr.Result.save`, with ``about`` beside it as the member
+    ``about.json``. JSON is for other programs: it holds ``about``, the numbers of the result, its
+    point, history and certificate.
     """
-    summary = {**about, **_summary(result)}
-    if path.suffix.lower() == ".json":
-        content = {
-            **summary,
-            "point": result.point,
-            "history": result.history,
-        }
-        save_json(path, content)
+    certificate = result.certificate  # which an archive holds only where it is known
+    if path.suffix.lower() != ".json":
+        if force:
+            path.unlink(missing_ok=True)
+        result.save(path)
+        with ZipFile(path, "a") as archive:
+            archive.writestr("about.json", json_text(about))
         return
-    arrays = dict(_named_arrays("point", result.point))
-    arrays.update({f"history_{name}": column for name, column in result.history.items()})
-    archive = io.BytesIO()
-    np.savez_compressed(archive, summary=np.array(json_text(summary)), **arrays)  # type: ignore[arg-type]
-    write_atomically(path, archive.getvalue())
+    content = {
+        **about,
+        "status": result.status.name.lower(),
+        "reason": str(result.reason),
+        "converged": result.converged,
+        "certified": bool(result.certified),
+        "cost": result.cost,
+        "gradient_norm": result.gradient_norm,
+        "iterations": result.iterations,
+        "seconds": result.seconds,
+        "counts": result.counts.as_dict(),
+        # The direction is as long as the point.
+        "certificate": {
+            name: value
+            for name, value in vars(certificate).items()
+            if name not in ("direction", "curvature")
+        },
+        "point": result.point,
+        "history": result.history,
+    }
+    save_json(path, content)
 
 
 def save_plot(path: Path, result: Result, title: str) -> None:
@@ -55,33 +67,3 @@ def save_plot(path: Path, result: Result, title: str) -> None:
     figure = Figure(figsize=(7, 4), layout="constrained")
     result.plot(figure.subplots()).set_title(title)
     save_figure(path, figure)
-
-
-def _summary(result: Result) -> dict[str, Any]:
-    certificate = result.certificate
-    return {
-        "status": result.status.name.lower(),
-        "reason": str(result.reason),
-        "converged": result.converged,
-        "certified": result.certified,
-        "cost": result.cost,
-        "gradient_norm": result.gradient_norm,
-        "iterations": result.iterations,
-        "seconds": result.seconds,
-        "counts": result.counts.as_dict(),
-        "certificate": {
-            name: getattr(certificate, name)
-            for name in (field.name for field in fields(certificate))
-            if name != "direction"  # as long as the point
-        },
-    }
-
-
-def _named_arrays(name: str, point: Any) -> list[tuple[str, np.ndarray]]:
-    if isinstance(point, (list, tuple)):
-        return [
-            named
-            for number, part in enumerate(point)
-            for named in _named_arrays(f"{name}_{number}", part)
-        ]
-    return [(name, np.asarray(point))]

@@ -65,14 +65,16 @@ def solve(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="Slope (gradient norm) that counts as zero: 1e-6 if not given.",
+            help="Slope (gradient norm) that counts as zero: 1e-7 of the scale of the cost's "
+            "derivatives if not given.",
             rich_help_panel=_METHOD,
         ),
     ] = None,
     curvature_tolerance: Annotated[
         float | None,
         typer.Option(
-            help="Downward curvature that counts as none: 1e-6 if not given.",
+            help="Downward curvature that counts as none: 1e-6 of the largest curvature if not "
+            "given.",
             rich_help_panel=_METHOD,
         ),
     ] = None,
@@ -159,7 +161,7 @@ def solve(
     with refusing(OSError):
         if out is not None:
             about = {"problem": name, "parameters": case.parameters, "seed": seed}
-            save_result(out, result, {**about, "solver": result.solver})
+            save_result(out, result, {**about, "solver": result.solver}, force)
         if plot is not None:
             save_plot(plot, result, title)
     for saved in (out, plot):

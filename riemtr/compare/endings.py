@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -16,11 +17,10 @@ from riemtr.compare.task import Task
 from riemtr.compare.watching import Row, WatchedProblem
 from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.problem import Counts
-from riemtr.solvers import Result, Status, TrustRegion
-from riemtr.solvers.lbfgs import LBFGS
+from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM, Result, Status, TrustRegion
 from riemtr.solvers.stopping import MaxSeconds
 
-OWN_HISTORY = (TrustRegion, PymanoptSolver, LBFGS)
+OWN_HISTORY = (TrustRegion, ExactTRM, PracticalTRM, PymanoptSolver, LBFGS)
 """Solvers whose own history and clock are believed."""
 
 
@@ -81,6 +81,12 @@ def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
     # not even those of a subclass, which may have run the solver many times.
     own = type(solver) in OWN_HISTORY
     start = copy.deepcopy(task.start.point)  # no solver can spoil the start of the next
+    # The last row of riemtr's histories counts the decision to stop, which rows of others do not.
+    last: deque[Row] = deque(maxlen=1)
+    if own and isinstance(solver, TrustRegion):
+        options["observers"] = lambda now: last.append(
+            (now.seconds, now.cost, now.gradient_norm, now.counts)
+        )
     problem.begin()
     found = solver.solve(task.case.problem if own else problem, start, **options)
     problem.note()
@@ -88,7 +94,7 @@ def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
     if isinstance(found, Result):
         ending = from_result(found)
         if own:
-            return ending
+            return replace(ending, rows=[*ending.rows[:-1], *last]) if last else ending
         return replace(ending, seconds=seconds, counts=problem.counts, rows=problem.rows)
     if not hasattr(found, "point"):
         if not _is_point(found, problem):
@@ -113,7 +119,7 @@ def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
 
 def _is_point(found: Any, problem: WatchedProblem) -> bool:
     """Whether it may be meant as one: an array, or as many as a point has; all else comes later."""
-    if getattr(problem.manifold, "point_layout", 1) == 1:
+    if problem.layout == 1:
         return hasattr(found, "__array__")
     return isinstance(found, (list, tuple))
 

@@ -21,8 +21,7 @@ from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.problems.partitioned_cost import PartitionedCost
-from riemtr.solvers import ExactTRM, FixedRadius, PracticalTRM, TrustRegion
-from riemtr.solvers.lbfgs import LBFGS
+from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM
 
 DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
 
@@ -98,7 +97,7 @@ def entrant(name: str, **options: Any) -> Entrant:
         claims nothing: it is certified, and its calls of the problem are counted, all the same.
     **options
         Passed to the solver's constructor: ``entrant("exact", radius=0.05)``. Without a radius,
-        ``exact`` takes the 0.1 of :func:`riemtr.ExactTRM`, or half of mu over the size of the data
+        ``exact`` takes the 0.1 of :class:`riemtr.ExactTRM`, or half of mu over the size of the data
         for the log-cosh cost, where that is less.
 
     Examples
@@ -188,19 +187,7 @@ def _numbered(solvers: list[Any]) -> list[Entrant]:
 
 
 def _short_name(solver: Any) -> str:
-    if isinstance(solver, TrustRegion):
-        return _preset(solver)
     return getattr(solver, "__name__", type(solver).__name__)
-
-
-def _preset(solver: TrustRegion) -> str:
-    """Name the preset that a solver is, whatever its tolerances and limits."""
-    limits = ("tolerance", "curvature_tolerance", "max_iterations", "max_seconds")
-    chosen = {name: getattr(solver, name) for name in limits}
-    radius = solver.radius.radius if isinstance(solver.radius, FixedRadius) else _RADIUS
-    presets = {"PracticalTRM": PracticalTRM(), "ExactTRM": ExactTRM(radius)}
-    same = (name for name, preset in presets.items() if replace(preset, **chosen) == solver)
-    return next(same, type(solver).__name__)
 
 
 def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, Demands], Any]:

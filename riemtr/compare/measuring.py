@@ -21,10 +21,9 @@ from riemtr.compare.watching import WatchedProblem
 from riemtr.errors import DoesNotApply
 from riemtr.interrupts import interrupts_insisted_on
 from riemtr.problem import Evaluation
-from riemtr.problem.points import check_point
 from riemtr.problems import Case
 from riemtr.solvers import Status
-from riemtr.solvers.certificate import MINIMIZER, Tolerances, certify_evaluation
+from riemtr.solvers.certificate import MINIMIZER, certify_evaluation, default_tolerances
 from riemtr.solvers.stopping import MaxSeconds
 
 # How far the known solution may be where its cost is not known, and no smoothing blurs it.
@@ -100,14 +99,14 @@ def warm_up(entrants: Iterable[Entrant]) -> None:
 
 def _endpoint(task: Task, point: Any) -> Evaluation:
     problem = task.case.problem
-    return problem.at(check_point(problem.manifold, point, name="the solver's point"))
+    return problem.at(problem.geometry.check_point(point, name="the solver's point"))
 
 
 def _judged(task: Task, here: Evaluation) -> dict[str, Any]:
     """The certificate of an endpoint, and how it compares with the known solution."""
     demands = task.demands
     tolerances, looser = (
-        Tolerances(demands.tolerance * factor, demands.curvature_tolerance)
+        default_tolerances(here.precision, demands.tolerance * factor, demands.curvature_tolerance)
         for factor in (SLACK, _NARROWLY)
     )
     certificate = certify_evaluation(here, tolerances)

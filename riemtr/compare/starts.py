@@ -20,10 +20,8 @@ from typing import Any
 import numpy as np
 
 from riemtr.compare.deadline import OutOfTime, deadline
-from riemtr.manifolds import retraction
-from riemtr.problem import Evaluation, Problem
-from riemtr.solvers.certificate import MAXIMIZER, SADDLE, Tolerances, certify_evaluation
-from riemtr.solvers.stopwatch import Stopwatch
+from riemtr.problem import Clock, Evaluation, Problem
+from riemtr.solvers.certificate import MAXIMIZER, SADDLE, certify_evaluation, default_tolerances
 
 _MOST_STEPS = 60
 _MOST_DAMPINGS = 14
@@ -107,7 +105,7 @@ def search_saddles(
 ) -> tuple[list[Start], str]:
     """Return what :func:`saddle_starts` does, and in words why there are not more, if known."""
     found: dict[float, Start] = {}
-    watch, trouble = Stopwatch(), ""
+    watch, trouble = Clock(), ""
     try:
         with deadline(max_seconds):
             for number in range(_PATIENCE + _SEARCHES * count):
@@ -146,7 +144,7 @@ def _descend_gradient(problem: Problem, point: Any) -> Evaluation:
             return here
         for _ in range(_MOST_DAMPINGS):
             step = vectors @ (-values * slope / (values**2 + damping * size**2))
-            moved = retraction(problem.manifold, here.point, here.basis.vector(step))
+            moved = here.space.move(here.basis.vector(step))
             there = problem.at(moved)
             if there.gradient_norm < here.gradient_norm:
                 break
@@ -165,7 +163,9 @@ def _hessian_size(here: Evaluation) -> float:
 def _as_saddle(here: Evaluation) -> Start | None:
     size = _hessian_size(here)
     tolerance = _ROUNDING * here.precision * size
-    verdict = certify_evaluation(here, Tolerances(tolerance, 1e-3 * size)).verdict
+    verdict = certify_evaluation(
+        here, default_tolerances(here.precision, tolerance, 1e-3 * size)
+    ).verdict
     if verdict not in (SADDLE, MAXIMIZER):
         return None
     return Start("saddle", here.point, verdict, here.gradient_norm)

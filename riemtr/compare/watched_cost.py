@@ -8,13 +8,7 @@ from typing import Any
 from riemtr.problem import Counts
 
 _ONCE = {"value": "costs", "gradient": "gradients"}
-_EACH = {
-    "hessian": "hessian_products",
-    "rough_hessian": "hessian_products",
-    "hessian_matrix": "hessian_matrices",
-    "rough_hessian_matrix": "hessian_matrices",
-    "hessian_floor": "hessian_matrices",
-}
+_EACH = {"hessian": "hessian_products", "hessian_matrix": "hessian_matrices"}
 # What a plain cost was made of.
 _FUNCTIONS = {"cost": "costs", "gradient": "gradients", "hessian": "hessian_products"}
 
@@ -84,10 +78,9 @@ class WatchedPoint:
 
 
 def _counted(function: Callable[..., Any], column: str, counts: Counts) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:
-        value = function(*arguments)
-        if value is not None:  # as where there is no floor
-            _count(counts, column)
+    def call(*arguments: Any, **options: Any) -> Any:
+        value = function(*arguments, **options)
+        _count(counts, column)
         return value
 
     return call

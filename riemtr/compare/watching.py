@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from riemtr.compare.watched_cost import WatchedCost, WatchedPoint
-from riemtr.problem import Counts, Evaluation, Problem
+from riemtr.problem import Clock, Counts, Evaluation, Problem
 from riemtr.problem.lazy import is_known
-from riemtr.solvers.stopwatch import Stopwatch
 
 Row = tuple[float, float, float, Counts]
 """Seconds, cost, gradient norm and counts at one point of a run."""
@@ -27,20 +26,22 @@ class WatchedProblem(Problem):
         self.__dict__.update(problem.__dict__)
         self.counts = Counts()  # all calls so far
         self.cost = WatchedCost(problem.cost, self.counts, self._stamp)
-        self.watch = Stopwatch()
+        self.watch = Clock()
         self.rows: list[Row] = []
         self._last: Evaluation | None = None
         self._when: tuple[float, Counts] | None = None  # the gradient there became known
 
-    def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
+    def at(
+        self, point: Any, counts: Counts | None = None, clock: Clock | None = None
+    ) -> Evaluation:
         """Return the evaluation at a point; what it asks of the cost counts here as well."""
         self.note()
-        self._last = super().at(point, counts)
+        self._last = super().at(point, counts, clock)
         return self._last
 
     def begin(self) -> None:
         """Start the clock anew."""
-        self.watch = Stopwatch()
+        self.watch = Clock()
 
     def _stamp(self, point: WatchedPoint) -> None:
         seconds = self.watch.seconds

@@ -91,7 +91,8 @@ class TrustRegions(Optimizer):
     log_verbosity : int
         1 fills ``result.log["iterations"]``, one entry per iteration, the start included.
     curvature_tolerance : float or None
-        Negative curvature that a solution may have; 1e-6 by default (1e-3 in float32).
+        Negative curvature that a solution may have; by default 1e-6 times the size of the Hessian
+        (1e-3 in float32).
 
     Examples
     --------

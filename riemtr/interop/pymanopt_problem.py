@@ -37,7 +37,7 @@ class EvaluationOracles:
     def __init__(self, problem: Problem, counts: Counts):
         self._problem = problem
         self._counts = counts
-        self._layout = getattr(problem.manifold, "point_layout", 1)
+        self._layout = problem.layout
         self._known: list[Evaluation] = []
 
     def _at(self, point: Any) -> Evaluation:
@@ -59,11 +59,13 @@ class EvaluationOracles:
 
     def gradient(self, point: Any) -> Any:
         """Riemannian gradient."""
-        return self._at(point).gradient
+        here = self._at(point)
+        return here.space.unpack(here.gradient)
 
     def hessian(self, point: Any, vector: Any) -> Any:
         """Riemannian Hessian product."""
-        return self._at(point).hessian(vector)
+        here = self._at(point)
+        return here.space.unpack(here.hessian(here.space.pack(vector)))
 
 
 class CountedOracles:

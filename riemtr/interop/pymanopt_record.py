@@ -56,7 +56,7 @@ class Record(Recorder):
 
     def _add(self, point: Any, gradient: Any = None) -> None:
         self.point, self._recorded = point, self.counts.snapshot()
-        with self.watch.paused():
+        with self.clock.paused():
             here = self._seen(point, gradient)
         self.note(here)
 
@@ -67,7 +67,7 @@ class Record(Recorder):
         if known is point:
             provide(here, cost=cost)
         if gradient is not None:
-            provide(here, gradient=gradient)
+            provide(here, gradient=here.space.pack(gradient))
         return here
 
     def complete(self, start: Any, end: Evaluation, seconds: float) -> list[tuple[Any, ...]]:

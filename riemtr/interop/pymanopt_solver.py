@@ -20,14 +20,14 @@ from pymanopt.optimizers.optimizer import Optimizer
 from riemtr.arguments import generator
 from riemtr.interop.pymanopt_problem import CountedOracles, EvaluationOracles, Oracles, assemble
 from riemtr.interop.pymanopt_record import Record
-from riemtr.manifolds.random_points import global_numpy_randomness
+from riemtr.manifolds.pymanopt import global_numpy_randomness
 from riemtr.problem import Counts, as_problem
 from riemtr.solvers import Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.arguments import checked_observers, start_point
-from riemtr.solvers.certificate import Tolerances, check_tolerances, default_tolerances
 from riemtr.solvers.foreign import Stop, certified
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.observers import showing
+from riemtr.solvers.stopping import Tolerances, check_tolerances, default_tolerances
 
 _POPULATIONS = (NelderMead, ParticleSwarm)
 
@@ -71,7 +71,8 @@ class PymanoptSolver:
     optimizer : pymanopt.optimizers.optimizer.Optimizer
         With its own tolerances and limits.
     curvature_tolerance : float or None
-        Negative curvature that a minimizer may have; 1e-6 by default (1e-3 in float32).
+        Negative curvature that a minimizer may have; by default 1e-6 times the size of the Hessian
+        (1e-3 in float32).
 
     Examples
     --------
@@ -107,22 +108,22 @@ class PymanoptSolver:
         *,
         rng: Any = None,
         stop: StoppingCriterion | None = None,
-        observers: Sequence[Observer] = (),
+        observers: Observer | Sequence[Observer] = (),
     ) -> Result:
         """Run the optimizer from a start.
 
         Parameters
         ----------
         problem : Problem or pymanopt.Problem
-        start : point of the manifold, optional
-            A random one if not given. Nelder-Mead and particle swarm take it as one point of
-            their population and draw the others.
+        start : point of the manifold, or Result, optional
+            A random point if not given, the result's if one is given. Nelder-Mead and particle
+            swarm take it as one point of their population and draw the others.
         rng : numpy.random.Generator, int or None
             Source of the random start and of whatever the optimizer draws: numpy's global state
             is seeded from it for the run, then put back.
         stop : StoppingCriterion, optional
             A further criterion to stop on, checked once per row of the history.
-        observers : sequence of callables
+        observers : callable, or sequence of callables
             Each gets an :class:`Iteration` per row of the history, without step and radius; a
             true return value stops the run.
 
@@ -133,7 +134,7 @@ class PymanoptSolver:
         converted = as_problem(problem)
         observers = checked_observers(stop, observers)
         rng = generator(rng)
-        start = start_point(converted, start, rng)
+        start = start_point(converted, start.point if isinstance(start, Result) else start, rng)
         tolerances = default_tolerances(
             converted.precision(start),
             self.optimizer._min_gradient_norm,
@@ -167,7 +168,7 @@ class PymanoptSolver:
     def _result(
         self, record: Record, reason: Reason, found: Any, start: Any, tolerances: Tolerances
     ) -> Result:
-        seconds, counts = record.watch.seconds, record.counts.snapshot()
+        seconds, counts = record.clock.seconds, record.counts.snapshot()
         if found is None:
             point, iterations = record.point, len(record.rows) - 1
         else:

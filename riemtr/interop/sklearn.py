@@ -59,7 +59,7 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     solver : optional
         What minimizes over the sphere: any object with ``solve(problem, start, rng=...)``, such as
         ``riemtr.ExactTRM()``; its options set tolerances and limits. None is
-        :func:`riemtr.PracticalTRM` with the tolerance of :func:`riemtr.recover_dictionary`.
+        :class:`riemtr.PracticalTRM` with the tolerance of :func:`riemtr.recover_dictionary`.
     n_jobs : int or None
         Threads, as in joblib, for data of a million entries and more. It does not change the
         result.

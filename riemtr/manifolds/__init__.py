@@ -1,67 +1,41 @@
-"""L0: manifolds, in pymanopt's vocabulary, and orthonormal bases of their tangent spaces."""
+"""L0: manifolds and their tangent spaces; riemtr's own, and everybody's through one adapter."""
 
-from riemtr.manifolds.basis import (
-    ArrayBasis,
-    FlatBasis,
-    GramSchmidtBasis,
-    HouseholderBasis,
-    TangentBasis,
-    as_real,
-    from_real,
-    has_euclidean_metric,
-    rebuilt,
-    tangent_basis,
-)
-from riemtr.manifolds.membership import has_left
-from riemtr.manifolds.orbits import another_representative
-from riemtr.manifolds.protocol import (
+from riemtr.manifolds.basis import HouseholderBasis, TangentBasis
+from riemtr.manifolds.euclidean import Euclidean
+from riemtr.manifolds.fixed_rank import FixedRank
+from riemtr.manifolds.grassmann import Grassmann
+from riemtr.manifolds.manifold import (
     Manifold,
-    converts_hessians,
-    dimension,
-    embed,
+    TangentSpace,
     exponential,
-    has_exponential,
-    inner,
-    is_bounded,
     retraction,
-    riemannian_gradient,
-    riemannian_hessian,
-    to_tangent,
-    transport,
-    typical_distance,
+    safe_norm,
 )
-from riemtr.manifolds.random_points import random_point
-from riemtr.manifolds.random_tangents import random_tangent
+from riemtr.manifolds.oblique import Oblique
+from riemtr.manifolds.positive_definite import PositiveDefinite
+from riemtr.manifolds.product import Product
+from riemtr.manifolds.pymanopt import adapt, lacking
+from riemtr.manifolds.rotations import Rotations
 from riemtr.manifolds.sphere import Sphere
+from riemtr.manifolds.stiefel import Stiefel
 
 __all__ = [
-    "ArrayBasis",
-    "FlatBasis",
-    "GramSchmidtBasis",
+    "Euclidean",
+    "FixedRank",
+    "Grassmann",
     "HouseholderBasis",
     "Manifold",
+    "Oblique",
+    "PositiveDefinite",
+    "Product",
+    "Rotations",
     "Sphere",
+    "Stiefel",
     "TangentBasis",
-    "another_representative",
-    "as_real",
-    "converts_hessians",
-    "dimension",
-    "embed",
+    "TangentSpace",
+    "adapt",
     "exponential",
-    "from_real",
-    "has_euclidean_metric",
-    "has_exponential",
-    "has_left",
-    "inner",
-    "is_bounded",
-    "random_point",
-    "random_tangent",
-    "rebuilt",
+    "lacking",
     "retraction",
-    "riemannian_gradient",
-    "riemannian_hessian",
-    "tangent_basis",
-    "to_tangent",
-    "transport",
-    "typical_distance",
+    "safe_norm",
 ]

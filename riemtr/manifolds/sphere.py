@@ -6,25 +6,88 @@ import math
 from typing import Any
 
 import numpy as np
-from pymanopt.manifolds.manifold import RiemannianSubmanifold
 
 from riemtr.arguments import integer
+from riemtr.manifolds.arrays import finite_floats
 from riemtr.manifolds.basis import HouseholderBasis
+from riemtr.manifolds.manifold import (
+    POINT_TOLERANCE,
+    Manifold,
+    TangentSpace,
+    drawing,
+    safe_norm,
+)
 
 
-def safe_norm(vector: np.ndarray) -> float:
-    """Euclidean norm, also where its square under- or overflows."""
-    squared = float(np.vdot(vector, vector))  # unlike @ and dot, overflows without a warning
-    if 1e-280 < squared < 1e280 and (vector.dtype.itemsize >= 8 or 1e-24 < squared < 1e24):
-        return math.sqrt(squared)
-    largest = float(np.abs(vector).max(initial=0.0))
-    if largest == 0.0 or not math.isfinite(largest):
-        return largest
-    scaled = vector / largest
-    return largest * math.sqrt(float(scaled @ scaled))
+class SphereSpace(TangentSpace):
+    """The vectors orthogonal to a unit vector q."""
+
+    norm = staticmethod(safe_norm)
+    _slope: float | None = None
+
+    def inner(self, vector_a: np.ndarray, vector_b: np.ndarray) -> float:
+        """Return the dot product."""
+        return float(vector_a.dot(vector_b))
+
+    def tangent(self, vector: np.ndarray) -> np.ndarray:
+        """Return (I - q q') v."""
+        return vector - self.point.dot(vector) * self.point
+
+    def slope(self, euclidean_gradient: np.ndarray) -> float:
+        """Return the derivative of the cost along the point, <grad, q>."""
+        if self._slope is None:
+            self._slope = float(self.point.dot(euclidean_gradient))
+        return self._slope
+
+    def gradient(self, euclidean_gradient: np.ndarray) -> np.ndarray:
+        """Return (I - q q') grad."""
+        return euclidean_gradient - self.point.dot(euclidean_gradient) * self.point
+
+    def hessian(
+        self, euclidean_gradient: np.ndarray, euclidean_product: np.ndarray, vector: np.ndarray
+    ) -> np.ndarray:
+        """Return P (Hv - <grad, q> v): eq. (fq_rie_hess).
+
+        The projection comes last, so that what rounding leaves of v outside the tangent space is
+        mapped to zero rather than to curvature -<grad, q>.
+        """
+        product = euclidean_product - self.slope(euclidean_gradient) * vector
+        product -= self.point.dot(product) * self.point
+        return product
+
+    def basis(self) -> HouseholderBasis:
+        """Return an orthonormal basis that is applied in O(n)."""
+        return HouseholderBasis(self.point)
+
+    def hessian_matrix(
+        self,
+        basis: HouseholderBasis,
+        euclidean_gradient: np.ndarray,
+        euclidean_hessian: np.ndarray,
+    ) -> np.ndarray:
+        """Return the matrix U' (H - <grad, q> I) U of the Riemannian Hessian."""
+        matrix = basis.compress(euclidean_hessian)
+        matrix.flat[:: len(self.point)] -= self.point @ euclidean_gradient
+        return matrix
+
+    def transported(self, vector: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return the vector after parallel transport along the shortest geodesic."""
+        return self.manifold.transport(origin.point, self.point, vector)
+
+    def move(self, vector: np.ndarray) -> np.ndarray:
+        """Return (q + v) / |q + v|."""
+        moved = self.point + vector
+        return moved / safe_norm(moved)
+
+    def move_along_geodesic(self, vector: np.ndarray) -> np.ndarray:
+        """Return q cos|v| + v sin|v| / |v| (section II.A)."""
+        length = safe_norm(vector)
+        share = math.sin(length) / length if length > 0.0 else 1.0
+        moved = self.point * math.cos(length) + vector * share
+        return moved / safe_norm(moved)
 
 
-class Sphere(RiemannianSubmanifold):
+class Sphere(Manifold):
     r"""Unit sphere :math:`S^{n-1} = \{q \in R^n : |q| = 1\}`; points are 1-D arrays of length n.
 
     It satisfies pymanopt's manifold interface, so pymanopt's optimizers run on it. Results have
@@ -44,6 +107,10 @@ class Sphere(RiemannianSubmanifold):
     array([0., 1., 0.])
     """
 
+    space_type = SphereSpace
+    smooth_basis = True
+    is_sphere = True
+
     def __init__(self, n: int):
         self.n = integer("n", n)
         super().__init__(f"Sphere of unit {n}-vectors", self.n - 1)
@@ -56,50 +123,27 @@ class Sphere(RiemannianSubmanifold):
         """Largest distance between two points."""
         return math.pi
 
-    def inner_product(
-        self, point: np.ndarray, tangent_vector_a: np.ndarray, tangent_vector_b: np.ndarray
-    ) -> float:
-        """Euclidean inner product."""
-        return float(tangent_vector_a @ tangent_vector_b)
-
-    def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
-        """Euclidean norm, safe against underflow and overflow of the square."""
-        return safe_norm(tangent_vector)
-
-    def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Orthogonal projection onto the tangent space, (I - q q') v."""
-        return vector - point.dot(vector) * point
-
-    to_tangent_space = projection
+    def check_point(self, point: Any, name: str = "start") -> np.ndarray:
+        """Return a user's point as an array of its own of norm 1, or say what is wrong with it."""
+        array = finite_floats(point, name)
+        if array.shape != (self.n,):
+            raise ValueError(
+                f"{name} must have shape ({self.n},) to lie on {self!r}; got {array.shape}"
+            )
+        if array.dtype.kind == "c":
+            raise ValueError(f"{name} must be real to lie on {self!r}; got dtype {array.dtype}")
+        norm = safe_norm(array)
+        if abs(norm - 1.0) > POINT_TOLERANCE:
+            raise ValueError(
+                f"{name} must have norm 1 to lie on {self!r}; its norm is {norm:.6g}: divide by it"
+            )
+        return array / array.dtype.type(norm)
 
     def weingarten(
         self, point: np.ndarray, tangent_vector: np.ndarray, normal_vector: np.ndarray
     ) -> np.ndarray:
-        """Shape operator, -<q, normal> v."""
+        """Return the shape operator, -<q, normal> v."""
         return -(point @ normal_vector) * tangent_vector
-
-    def euclidean_to_riemannian_hessian(
-        self,
-        point: np.ndarray,
-        euclidean_gradient: np.ndarray,
-        euclidean_hessian: np.ndarray,
-        tangent_vector: np.ndarray,
-    ) -> np.ndarray:
-        """Riemannian Hessian product, P (Hv - <grad, q> v): eq. (fq_rie_hess).
-
-        The projection comes last, so that what rounding leaves of v outside the tangent space is
-        mapped to zero rather than to curvature -<grad, q>.
-        """
-        product = euclidean_hessian - point.dot(euclidean_gradient) * tangent_vector
-        product -= point.dot(product) * point
-        return product
-
-    def exp(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
-        """Exponential map, q cos|v| + v sin|v| / |v| (section II.A)."""
-        length = safe_norm(tangent_vector)
-        share = math.sin(length) / length if length > 0.0 else 1.0
-        moved = point * math.cos(length) + tangent_vector * share
-        return moved / safe_norm(moved)
 
     def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Shortest tangent vector at ``point_a`` whose exponential is ``point_b``.
@@ -117,17 +161,12 @@ class Sphere(RiemannianSubmanifold):
                 return np.zeros_like(point_a)
             first = np.zeros(self.dim, dtype=point_a.dtype)
             first[0] = math.pi
-            return self.tangent_basis(point_a).vector(first)
+            return HouseholderBasis(point_a).vector(first)
         return along * (self.dist(point_a, point_b) / length)
 
     def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Angle between two points, accurate for close and for antipodal ones."""
         return 2.0 * math.atan2(safe_norm(point_a - point_b), safe_norm(point_a + point_b))
-
-    def retraction(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
-        """Normalising retraction, (q + v) / |q + v|."""
-        moved = point + tangent_vector
-        return moved / safe_norm(moved)
 
     def parallel_transport(
         self,
@@ -161,14 +200,6 @@ class Sphere(RiemannianSubmanifold):
         """Parallel transport along the shortest geodesic from ``point_a`` to ``point_b``."""
         return self.parallel_transport(point_a, self.log(point_a, point_b), tangent_vector_a)
 
-    def pair_mean(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
-        """Midpoint of the shortest geodesic."""
-        return self.exp(point_a, 0.5 * self.log(point_a, point_b))
-
-    def zero_vector(self, point: np.ndarray) -> np.ndarray:
-        """Origin of the tangent space."""
-        return np.zeros_like(point)
-
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw a point uniformly.
 
@@ -177,39 +208,5 @@ class Sphere(RiemannianSubmanifold):
         rng : numpy.random.Generator, int or None
             Source of randomness. ``None`` draws from numpy's global state, as pymanopt does.
         """
-        point = self._normal(rng)
+        point = drawing(rng).standard_normal(self.n)
         return point / safe_norm(point)
-
-    def random_tangent_vector(self, point: np.ndarray, rng: Any = None) -> np.ndarray:
-        """Draw a unit tangent vector uniformly (zero where the manifold has dimension 0)."""
-        if self.dim == 0:
-            return np.zeros_like(point)
-        rng = None if rng is None else np.random.default_rng(rng)
-        while True:
-            drawn = self._normal(rng).astype(point.dtype)
-            # Twice is enough: the second projection removes what rounding left of the first.
-            vector = self.projection(point, self.projection(point, drawn))
-            length = safe_norm(vector)
-            # Nothing but rounding is left where the point itself came from the same seed.
-            if length > 1e-3 * safe_norm(drawn):
-                return vector / length
-
-    def tangent_basis(self, point: np.ndarray) -> HouseholderBasis:
-        """Orthonormal basis of the tangent space, applied in O(n)."""
-        return HouseholderBasis(point)
-
-    def riemannian_hessian_matrix(
-        self,
-        basis: HouseholderBasis,
-        euclidean_gradient: np.ndarray,
-        euclidean_hessian: np.ndarray,
-    ) -> np.ndarray:
-        """Matrix U' (H - <grad, q> I) U of the Riemannian Hessian: eq. (fq_rie_hess)."""
-        matrix = basis.compress(euclidean_hessian)
-        matrix.flat[:: self.n] -= basis.point @ euclidean_gradient
-        return matrix
-
-    def _normal(self, rng: Any) -> np.ndarray:
-        if rng is None:
-            return np.random.normal(size=self.n)  # noqa: NPY002
-        return np.random.default_rng(rng).standard_normal(self.n)

@@ -7,55 +7,32 @@ shrinks (:mod:`riemtr.problem.derivative_check`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from riemtr.arguments import generator
-from riemtr.manifolds import (
-    another_representative,
-    exponential,
-    has_exponential,
-    random_point,
-    random_tangent,
-    transport,
-)
-from riemtr.problem.cost_differences import OFF_DOMAIN, UNFINISHED
+from riemtr.manifolds import adapt
+from riemtr.manifolds.arrays import as_real
+from riemtr.problem.cost_differences import OFF_DOMAIN, UNFINISHED, Difference, cost_nearby, refuted
+from riemtr.problem.cost_differences import RULE as PROBES
 from riemtr.problem.curvature import accuracy_of
-from riemtr.problem.derivative_check import NO_COMPARISON, DerivativeCheck, judge, step_lengths
+from riemtr.problem.derivative_check import (
+    NO_COMPARISON,
+    RULE,
+    Comparison,
+    DerivativeCheck,
+    common_factor,
+    judge,
+    step_lengths,
+)
 from riemtr.problem.evaluation import Evaluation
-from riemtr.problem.geodesic_costs import Line
 from riemtr.problem.layout import machine_precision
-from riemtr.problem.points import check_point
 from riemtr.problem.problem import as_problem
 from riemtr.problem.shared_work import ROUGH_ACCURACY
-
-_ROUGH_STEPS = 1e-3  # relative error of a rough product that steps do not mind
-_FURTHER = 2  # directions that must agree on a factor
-_DOUBTS = 10.0  # times what steps half as long change of a difference that it may be off by
-
-Pair = tuple[Any, Any]
-"""A vector and its image under the Hessian."""
-
-
-def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.random.Generator]:
-    problem = as_problem(problem)
-    rng = generator(rng)
-    if point is None:
-        point = problem.random_point(rng)
-    point = check_point(problem.manifold, point, name="point")
-    direction = random_tangent(problem.manifold, point, rng)
-    here = problem.at(point)
-    length = here.norm(direction)
-    return here, direction / length if length > 0.0 else direction, rng
-
-
-def _tangency_error(here: Evaluation, vector: Any) -> float:
-    # Near a critical point little is left of a gradient but the rounding of what it is made of.
-    rounding = here.precision**0.5 * abs(here.cost)
-    size = max(here.norm(vector), here.conversion_size, rounding)
-    return here.norm_outside(vector) / size if size > 0.0 else 0.0
 
 
 def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
@@ -81,21 +58,18 @@ def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> Deriv
     True
     """
     here, direction, rng = _start(problem, point, rng)
+
+    def rate(vector: np.ndarray) -> float:
+        return here.inner(here.gradient, vector)
+
     line = Line(here, direction)
-    rate = here.inner(here.gradient, direction)
-    differences = line.differences()
-    along = differences.compare(direction, 1, rate, here.gradient_norm)
-    if not along.agrees:
-        further = [random_tangent(here.manifold, here.point, rng) for _ in range(_FURTHER)]
-        rates = [(other, here.inner(here.gradient, other)) for other in further]
-        along = replace(along, factor=differences.factor(along, 1, rates))
     return judge(
         "gradient",
         2.0,
-        line.errors(rate),
-        max(abs(here.cost), here.gradient_norm, differences.scale),
+        line.errors(rate(direction)),
+        max(abs(here.cost), here.gradient_norm, line.scale),
         here.precision,
-        along=along,
+        along=line.compared(1, rate, here.gradient_norm, rng),
         tangency=_tangency_error(here, here.gradient),
     )
 
@@ -124,26 +98,16 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     """
     here, direction, rng = _start(problem, point, rng)
     product = here.hessian(direction)
-    other = random_tangent(here.manifold, here.point, rng)
-    image = here.hessian(other)
+    symmetry, unsymmetric = _symmetry(here, direction, product, here.space.random(rng))
     along = NO_COMPARISON
-    if has_exponential(here.manifold):
+    if here.manifold.has_exponential:
         expected = 3.0
         line = Line(here, direction)
-        rate = here.inner(here.gradient, direction)
-        bend = here.inner(direction, product)
+        rate, bend = here.inner(here.gradient, direction), here.inner(direction, product)
         errors = line.errors(rate, bend)
-        differences = line.differences()
-        scale = max(abs(here.cost), here.gradient_norm, abs(bend), differences.scale)
-        along = differences.compare(direction, 2, bend, here.norm(product))
-        if not along.agrees:
-            last = random_tangent(here.manifold, here.point, rng)
-            bends = [
-                (other, here.inner(other, image)),
-                (last, here.inner(last, here.hessian(last))),
-            ]
-            along = replace(along, factor=differences.factor(along, 2, bends))
-        slope = differences.compare(direction, 1, rate, here.gradient_norm)
+        scale = max(abs(here.cost), here.gradient_norm, abs(bend), line.scale)
+        slope = line.comparison(1, rate, here.gradient_norm)
+        along = line.compared(2, lambda v: here.inner(v, here.hessian(v)), here.norm(product), rng)
         along = replace(along, right_below=slope.consistent)
     else:
         expected = 2.0
@@ -153,7 +117,6 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     inexact = 0.0
     if here.hessian_kind == "differences":
         inexact = max(10.0 * accuracy_of(here) * scale, _doubt(here, direction, product))
-    symmetry, unsymmetric = _symmetry(here, (direction, product), (other, image))
     return judge(
         "Hessian",
         expected,
@@ -166,66 +129,6 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
         tangency=_tangency_error(here, product),
         mistakes=[unsymmetric, _other_forms(here, direction, product)],
     )
-
-
-def _symmetry(here: Evaluation, first: Pair, second: Pair) -> tuple[float, str]:
-    """Relative asymmetry of a Hessian, by two vectors and their images, and what to say of it."""
-    (vector, product), (other, image) = first, second
-    size = max(here.norm(product) * here.norm(other), here.norm(image) * here.norm(vector))
-    if size == 0.0:
-        return 0.0, ""
-    asymmetry = abs(here.inner(other, product) - here.inner(vector, image)) / size
-    if asymmetry <= here.precision**0.5:
-        return asymmetry, ""
-    if here.hessian_kind == "differences":
-        doubts = [_doubt(here, v, image) * here.norm(v) for v, image in (first, second)]
-        if asymmetry <= max(doubts) / size:
-            return asymmetry, ""
-    hint = "it is not symmetric"
-    if another_representative(here.manifold, here.point, np.random.default_rng(0)) is not None:
-        hint += (
-            "; on a quotient manifold, as this, ask if the cost is the same for all arrays that "
-            "stand for one point"
-        )
-    return asymmetry, hint
-
-
-def _doubt(here: Evaluation, vector: Any, product: Any) -> float:
-    """What a Hessian product by differences may be off by.
-
-    Where steps are too long, or rounding is large, those half as long give something else.
-    """
-    return _DOUBTS * here.norm(here.second_opinion(vector) - product)
-
-
-def _other_forms(here: Evaluation, direction: Any, product: Any) -> str:
-    """Say which other form of the Hessian that the cost offers is not that of its products."""
-    size = max(here.norm(product), here.conversion_size) or 1.0
-    errors = {"rough_hessian": (here.norm(here.step_product(direction) - product), _ROUGH_STEPS)}
-    if here.offers_matrix:
-        rough = None if here.has_matrix else here.step_matrix()
-        matrix = here.hessian_matrix()
-        image = here.basis.vector(matrix @ here.basis.coordinates(direction))
-        errors["hessian_matrix"] = (here.norm(image - product), here.precision**0.5)
-        if rough is not None:  # minimizers are proved by it
-            whole = max(float(np.linalg.norm(matrix)), here.conversion_size) or 1.0
-            off = float(np.linalg.norm(rough - matrix))
-            errors["rough_hessian_matrix"] = (off * size / whole, ROUGH_ACCURACY)
-    for name, (error, accuracy) in errors.items():
-        if not error <= accuracy * size:
-            return f"{name} does not agree with hessian: they differ by {error / size:.1e}"
-    return ""
-
-
-def _gradient_error(here: Evaluation, direction: Any, product: Any, t: float) -> float:
-    try:
-        there = here.problem.at(here.manifold.retraction(here.point, t * direction))
-        back = transport(here.manifold, there.point, here.point, there.gradient)
-        return here.norm(back - here.gradient - t * product)
-    except UNFINISHED:
-        raise
-    except OFF_DOMAIN:
-        return math.nan
 
 
 def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
@@ -251,33 +154,190 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
     (True, 3)
     """
     rng = generator(rng)
-    manifold = getattr(manifold, "manifold", manifold)
+    geometry = adapt(getattr(manifold, "manifold", manifold))
     if point is None:
-        point = random_point(manifold, rng)
-    point = check_point(manifold, point, name="point")
-    if not has_exponential(manifold):
+        point = geometry.random_point(rng)
+    point = geometry.check_point(point, name="point")
+    if not geometry.has_exponential:
         raise ValueError(
-            f"manifold must have an exponential map to check its retraction against; {manifold} "
+            f"manifold must have an exponential map to check its retraction against; {geometry} "
             "has none"
         )
-    direction = random_tangent(manifold, point, rng)
-    direction = direction / (manifold.norm(point, direction) or 1.0)
+    space = geometry.space(point)
+    direction = space.random(rng)
     precision = machine_precision(point)
-    errors = np.array(
-        [
-            _difference(
-                manifold.retraction(point, t * direction),
-                exponential(manifold, point, t * direction),
-            )
-            for t in step_lengths(precision)
-        ]
-    )
+    ends = [
+        (as_real(space.move(t * direction)), as_real(space.move_along_geodesic(t * direction)))
+        for t in step_lengths(precision)
+    ]
+    errors = np.array([float(np.linalg.norm(moved - followed)) for moved, followed in ends])
     return judge("retraction", 2.0, errors, 1.0, precision)
 
 
-def _difference(point_a: Any, point_b: Any) -> float:
-    if isinstance(point_a, np.ndarray):
-        return float(np.linalg.norm(point_a - point_b))
-    return float(
-        np.sqrt(sum(_difference(a, b) ** 2 for a, b in zip(point_a, point_b, strict=True)))
-    )
+def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.random.Generator]:
+    problem = as_problem(problem)
+    rng = generator(rng)
+    if point is None:
+        point = problem.random_point(rng)
+    here = problem.at(problem.geometry.check_point(point, name="point"))
+    return here, here.space.random(rng), rng
+
+
+def _tangency_error(here: Evaluation, vector: np.ndarray) -> float:
+    # Near a critical point little is left of a gradient but the rounding of what it is made of.
+    rounding = here.precision**0.5 * abs(here.cost)
+    size = max(here.norm(vector), here.conversion_size, rounding)
+    return here.norm_outside(vector) / size if size > 0.0 else 0.0
+
+
+def _symmetry(
+    here: Evaluation, vector: np.ndarray, product: np.ndarray, other: np.ndarray
+) -> tuple[float, str]:
+    """Return the relative asymmetry of a Hessian, by two vectors, and what to say of it."""
+    image = here.hessian(other)
+    size = max(here.norm(product) * here.norm(other), here.norm(image) * here.norm(vector))
+    if size == 0.0:
+        return 0.0, ""
+    asymmetry = abs(here.inner(other, product) - here.inner(vector, image)) / size
+    if asymmetry <= here.precision**0.5:
+        return asymmetry, ""
+    if here.hessian_kind == "differences":
+        pairs = ((vector, product), (other, image))
+        if asymmetry <= max(_doubt(here, *pair) * here.norm(pair[0]) for pair in pairs) / size:
+            return asymmetry, ""
+    hint = "it is not symmetric"
+    if here.manifold.another_representative(here.point, np.random.default_rng(0)) is not None:
+        hint += (
+            "; on a quotient manifold, as this, ask if the cost is the same for all arrays that "
+            "stand for one point"
+        )
+    return asymmetry, hint
+
+
+def _doubt(here: Evaluation, vector: np.ndarray, product: np.ndarray) -> float:
+    """Return what a Hessian product by differences may be off by.
+
+    Where steps are too long, or rounding is large, steps half as long give something else.
+    """
+    return RULE.halved * here.norm(here.second_opinion(vector) - product)
+
+
+def _other_forms(here: Evaluation, direction: np.ndarray, product: np.ndarray) -> str:
+    """Say which other form of the Hessian that the cost offers is not that of its products."""
+    if not here.offers_matrix:
+        return ""
+    rough = None if here.has_matrix else here.step_matrix()
+    matrix = here.hessian_matrix()
+    image = here.basis.vector(matrix @ here.basis.coordinates(direction))
+    size = max(here.norm(product), here.conversion_size) or 1.0
+    errors = {"hessian_matrix": (here.norm(image - product) / size, here.precision**0.5)}
+    if rough is not None:  # minimizers are proved by it
+        whole = max(float(np.linalg.norm(matrix)), here.conversion_size) or 1.0
+        error = float(np.linalg.norm(rough - matrix)) / whole
+        errors["hessian_matrix(accuracy=1e-5)"] = (error, ROUGH_ACCURACY)
+    for name, (error, accuracy) in errors.items():
+        if not error <= accuracy:
+            return f"{name} does not agree with hessian: they differ by {error:.1e}"
+    return ""
+
+
+def _gradient_error(
+    here: Evaluation, direction: np.ndarray, product: np.ndarray, t: float
+) -> float:
+    try:
+        there = here.problem.at(here.space.move(t * direction))
+        back = here.space.transported(there.gradient, there.space)
+        return here.norm(back - here.gradient - t * product)
+    except UNFINISHED:
+        raise
+    except OFF_DOMAIN:
+        return math.nan
+
+
+class Line:
+    """The cost along a geodesic, at the steps of a check, and differences of it.
+
+    The steps of differences suit the rounding that the cost itself shows: a large constant hides
+    what it is added to, and only over longer steps do changes stand out of it.
+
+    Attributes
+    ----------
+    noise : float
+        Rounding of one cost.
+    change : float
+        Largest change of the cost over the steps of a check.
+    """
+
+    def __init__(self, here: Evaluation, direction: np.ndarray):
+        self.here, self.direction = here, direction
+        self.steps = step_lengths(here.precision)
+        costs = [cost_nearby(here, t * direction, geodesic=True) for t in self.steps]
+        self.changes = np.array(costs) - here.cost
+        sizes = np.abs(self.changes[np.isfinite(self.changes)])
+        self.change = float(sizes.max(initial=0.0))
+        least = RULE.least_noise * here.precision * abs(here.cost)
+        self.noise = max(RULE.noise * self._scatter(), least)
+        if self.change > 0.0 and not sizes.all():  # a last digit is larger than some
+            self.noise = max(self.noise, float(sizes[sizes > 0.0].min()))
+
+    def _scatter(self) -> float:
+        """Return what no derivative accounts for in the changes over the shortest steps."""
+        short = self.changes[: RULE.shortest]
+        if not np.isfinite(short).all():
+            return 0.0
+        t = self.steps[: RULE.shortest] / self.steps[RULE.shortest]
+        powers = np.stack([t, t**2], axis=1)
+        return float(np.abs(short - powers @ np.linalg.lstsq(powers, short, rcond=None)[0]).max())
+
+    @property
+    def scale(self) -> float:
+        """Size of a cost that rounds like this one, which may be a difference of larger ones."""
+        return 0.1 * self.noise / self.here.precision
+
+    def errors(self, rate: float, bend: float = 0.0) -> np.ndarray:
+        """Return the errors of the model with these derivatives."""
+        return np.abs(self.changes - self.steps * (rate + 0.5 * self.steps * bend))
+
+    def difference(self, direction: np.ndarray, order: int, share: float = 1.0) -> Difference:
+        """Return the first or second difference, over a share of the step that balances errors."""
+        here, root = self.here, 1.0 / (order + 2)
+        balanced = (self.noise / self.change if self.change > 0.0 else 1.0) ** root
+        t = share * min(max(balanced, here.precision**root), RULE.longest) * here.reach(direction)
+        ahead, behind = (cost_nearby(here, sign * t * direction, geodesic=True) for sign in (1, -1))
+        if order == 1:
+            return (ahead - behind) / (2.0 * t), self.noise / t
+        return (ahead - here.cost + (behind - here.cost)) / t**2, 2.0 * self.noise / t**2
+
+    def comparison(self, order: int, stated: float, size: float) -> Comparison:
+        """Compare a derivative, of some size all told, with differences along the direction."""
+        difference = cache(lambda share: self.difference(self.direction, order, share))
+        measured, error = difference(1.0)
+        # Steps 4 times as long have 16 times the error; shorter ones clearly lack it.
+        longer, (shorter, blur) = difference(4.0)[0], difference(0.25)
+        curved = [abs(longer - measured) / 15.0, abs(shorter - measured) - blur]
+        error += RULE.curved * float(np.nan_to_num(curved, posinf=0.0).max(initial=0.0))
+        return Comparison(
+            measured,
+            error,
+            stated,
+            typical=size / math.sqrt(max(self.here.manifold.dim, 1)),
+            refuted=refuted([difference(share) for share in PROBES.shares], stated),
+        )
+
+    def compared(
+        self,
+        order: int,
+        derivative: Callable[[np.ndarray], float],
+        size: float,
+        rng: np.random.Generator,
+    ) -> Comparison:
+        """Compare a derivative with differences, along further directions if that fails.
+
+        Directions that agree on a factor tell it; where there is one direction only, none does.
+        """
+        found = self.comparison(order, derivative(self.direction), size)
+        if found.agrees or self.here.manifold.dim < 2:
+            return found
+        further = [self.here.space.random(rng) for _ in range(2)]
+        others = [Comparison(*self.difference(v, order), derivative(v)) for v in further]
+        return replace(found, factor=common_factor([found, *others]))

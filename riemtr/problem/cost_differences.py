@@ -7,37 +7,173 @@ rounding or a kink leave it open, and differences over several lengths have to a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from riemtr.manifolds import retraction
+from riemtr.manifolds import exponential, retraction
 from riemtr.problem.evaluation import Evaluation
-from riemtr.problem.layout import like
 
 OFF_DOMAIN = (np.linalg.LinAlgError, ValueError, ArithmeticError, RuntimeError)
-"""What manifolds and costs raise where they are not defined."""
+"""The errors that manifolds and costs raise where they are not defined."""
 
 UNFINISHED = (NotImplementedError, RecursionError)
-"""Those of them, by Python's order, that mean something else: to be raised before."""
-
-Move = Callable[[Any, Any, Any], Any]
-"""``move(manifold, point, vector)``."""
+"""Subclasses of these errors that mean a mistake in the code; they are raised before."""
 
 Difference = tuple[float, float]
-"""A difference quotient, and what it may be off."""
+"""A difference quotient, and how far rounding may have moved it."""
 
-_SHARES = (1.0, 0.25, 4.0)  # of the usual step: a derivative is the same at all of them
-_DISTANCES = (0.02, 0.04, 0.08)  # to look along flat directions
-_LEAST, _MOST = 2.0**2.5, 2.0**12  # growth, over twice the distance, of falls of third order and up
-_LONGER = 2.0  # times as far a cost falls, at least, over a step four times as long
-_DIFFERENCE = 0.1  # relative, from which on two numbers are not the same
-_REFUTING = 1e-4  # the same, where differences of the cost are to tell a mistake from rounding
-_ROUNDINGS = 100.0  # that a cost may be off by
 _SEE = ": see riemtr.check_gradient and check_hessian"
+
+
+@dataclass(frozen=True)
+class ProbeRule:
+    """When costs beside a point contradict a derivative.
+
+    Attributes
+    ----------
+    shares : tuple of float
+        Lengths of the steps, over the usual one; a derivative is the same at all of them.
+    distances : tuple of float
+        Distances over which a fall along a flat direction is looked for.
+    least_growth, most_growth : float
+        Growth, over twice the distance, of falls of third order and up.
+    longer : float
+        A cost that falls to both sides falls this many times as far over a step four times as long.
+    different : float
+        Relative difference from which on two numbers are not the same.
+    refuting : float
+        The same where several differences agree with each other far better than that.
+    roundings : float
+        Roundings that a cost may be off by.
+    """
+
+    shares: tuple[float, ...] = (1.0, 0.25, 4.0)
+    distances: tuple[float, ...] = (0.02, 0.04, 0.08)
+    least_growth: float = 2.0**2.5
+    most_growth: float = 2.0**12
+    longer: float = 2.0
+    different: float = 0.1
+    refuting: float = 1e-4
+    roundings: float = 100.0
+
+
+RULE = ProbeRule()
+
+
+class Probe:
+    """The cost along one direction through a point; each cost is computed once.
+
+    Parameters
+    ----------
+    here : Evaluation
+    direction : ndarray
+        A vector of unit length.
+    """
+
+    def __init__(self, here: Evaluation, direction: np.ndarray):
+        self.here, self.direction = here, direction
+        self._reach = here.reach(direction)
+        self._costs: dict[float, float] = {}
+
+    def cost(self, t: float) -> float:
+        """Return the cost at a distance; NaN where manifold or cost do not reach."""
+        if t not in self._costs:
+            self._costs[t] = cost_nearby(self.here, t * self.direction)
+        return self._costs[t]
+
+    def length(self, share: float, order: int = 2) -> float:
+        """Return a share of the usual step.
+
+        The cube root of the precision balances truncation and rounding of first differences, the
+        fourth root that of second differences.
+        """
+        return share * self.here.precision ** (1.0 / (order + 2)) * self._reach
+
+    def slope(self, share: float, order: int = 2) -> Difference:
+        """Return the central difference, over the usual step for differences of some order."""
+        t = self.length(share, order)
+        ahead, behind = self._beside(t)
+        return (ahead - behind) / (2.0 * t), self.rounding(ahead, behind) / t
+
+    def bend(self, share: float) -> Difference:
+        """Return the second difference."""
+        t = self.length(share)
+        ahead, behind = self._beside(t)
+        middle = self.here.cost
+        bend = (ahead - middle + (behind - middle)) / (t * t)
+        return bend, self.rounding(ahead, behind) / (t * t)
+
+    def rounding(self, *costs: float) -> float:
+        """Return how far rounding may have moved some costs."""
+        return RULE.roundings * self.here.precision * max(map(abs, (*costs, self.here.cost)))
+
+    def _beside(self, t: float) -> tuple[float, float]:
+        costs = self.cost(t), self.cost(-t)
+        same = costs[0] == costs[1] == self.here.cost
+        return (math.nan, math.nan) if same else costs  # all of it may be lost to rounding
+
+    # -- features ---------------------------------------------------------------------------------
+
+    def kink(self) -> float:
+        """Return by how much slopes to both sides differ: beside a kink a gradient lies between.
+
+        Over a kink the bend grows as steps get shorter; that of a smooth cost stays the same.
+        """
+        bends = [self.bend(share)[0] for share in RULE.shares]
+        return (max(bends) - min(bends)) * self.length(min(RULE.shares))
+
+    def jump(self) -> float:
+        """Return by how much the cost falls at once, on one side of the point; 0 if it does not.
+
+        A fall that is the same over steps of several lengths is no slope and no bend.
+        """
+        for sign in (1.0, -1.0):
+            costs = [self.cost(sign * self.length(share)) for share in RULE.shares]
+            falls = [self.here.cost - cost for cost in costs]
+            least, most = min(falls), max(falls)
+            rounding = RULE.roundings * self.rounding(*costs)
+            if least > rounding and most - least <= RULE.different * least:
+                return least
+        return 0.0
+
+    def bends_unevenly(self) -> bool:
+        """Return whether the cost bends by one amount ahead and by another behind."""
+        t = self.length(1.0)
+        bends, errors = [], []
+        for step in (t, -t):
+            near, far = self.cost(step), self.cost(2.0 * step)
+            bends.append((far - near - (near - self.here.cost)) / (t * t))
+            errors.append(self.rounding(near, far) / (t * t))
+        return abs(bends[0] - bends[1]) > sum(errors) + RULE.different * max(map(abs, bends))
+
+    def fall(self, tolerances: tuple[float, float]) -> tuple[float, float] | None:
+        """Return the side to which the cost falls by a term of higher order, and by how much.
+
+        None if it does not: along a symmetry it stays the same, or rises where the way leaves it. A
+        fall must grow with the distance like a power above 2, as that of -x^4 or of a monkey saddle
+        does; that into another valley does not.
+        """
+        for sign in (1.0, -1.0):
+            falls = [self._fall(sign * t, tolerances) for t in RULE.distances]
+            growths = (
+                RULE.least_growth * one <= two <= RULE.most_growth * one
+                for one, two in pairwise(falls)
+            )
+            if falls[0] > 0.0 and all(growths):
+                return sign, falls[-1]
+        return None
+
+    def _fall(self, t: float, tolerances: tuple[float, float]) -> float:
+        """Return the fall over a distance, less what may be rounding, slope and bend."""
+        cost = self.cost(t)
+        known = tolerances[0] * abs(t) + 0.5 * tolerances[1] * t * t
+        return self.here.cost - cost - known - self.rounding(cost)
+
+
+# -- contradictions -------------------------------------------------------------------------------
 
 
 def contradicting_slope(here: Evaluation) -> float | None:
@@ -45,17 +181,12 @@ def contradicting_slope(here: Evaluation) -> float | None:
     stated = here.gradient_norm
     if not (stated > 0.0 and math.isfinite(stated)):
         return None
-    direction = (1.0 / stated) * here.gradient
-    found = _otherwise(lambda share: first_difference(here, direction, share), stated, 0.0)
-    if found is None:
-        return None
-    kink = _jump(here, direction, lambda share: differences(here, direction, share))
-    return found if abs(found - stated) > kink else None
+    probe = Probe(here, (1.0 / stated) * here.gradient)
+    found = _otherwise((probe.slope(share, 1) for share in RULE.shares), stated, 0.0)
+    return found if found is not None and abs(found - stated) > probe.kink() else None
 
 
-def contradiction(
-    here: Evaluation, direction: Any, stated: float, tolerances: tuple[float, float]
-) -> str:
+def contradiction(probe: Probe, stated: float, tolerances: tuple[float, float]) -> str:
     """Say how the cost changes along a direction, if not as its gradient and Hessian say.
 
     Nothing if it does. A kink may bend a cost up by any amount, which contradicts no Hessian; down,
@@ -64,165 +195,137 @@ def contradiction(
 
     Parameters
     ----------
-    here : Evaluation
-        A critical point.
-    direction : tangent vector
-        Of unit length.
+    probe : Probe
+        Costs beside a critical point.
     stated : float
         ``<v, Hv>``.
     tolerances : pair of float
         Absolute differences of slope and of bend that do not matter.
     """
-    slope = here.inner(here.gradient, direction)
-    measure = cache(lambda share: differences(here, direction, share))  # the same costs for both
-    measured = _otherwise(lambda share: measure(share)[0], slope, tolerances[0])
-    if measured is not None and abs(measured - slope) > _jump(here, direction, measure):
-        return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{_SEE}"
+    here = probe.here
+    slope = here.inner(here.gradient, probe.direction)
     # A retraction accelerates by about 1, on which the gradient acts.
     ignored = tolerances[1] + 2.0 * here.gradient_norm
-    measured = _otherwise(lambda share: measure(share)[1], stated, ignored, down=True)
-    if measured is not None and not (measured > 0.0 and _bends_unevenly(here, direction)):
+    as_stated = not (
+        _gap(probe.slope(1.0), slope, RULE.refuting) > tolerances[0]
+        or _gap(probe.bend(1.0), stated, RULE.refuting) > ignored
+    )
+    if as_stated:
+        return ""
+    jump = probe.jump()
+    if jump > 0.0:
+        return f"the cost jumps down by {jump:.3g} right beside the point"
+    measured = _otherwise([probe.slope(share) for share in RULE.shares], slope, tolerances[0])
+    if measured is not None and abs(measured - slope) > probe.kink():
+        return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{_SEE}"
+    bends = [probe.bend(share) for share in RULE.shares]
+    if stated < -ignored and all(bend - error > 0.0 for bend, error in bends):
+        return f"the cost rises to both sides where its Hessian says {stated:.3g}{_SEE}"
+    measured = _otherwise(bends, stated, ignored, down=True)
+    if measured is not None and not (measured > 0.0 and probe.bends_unevenly()):
         return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}{_SEE}"
     return ""
 
 
-def _jump(
-    here: Evaluation, direction: Any, measure: Callable[[float], tuple[Difference, Difference]]
-) -> float:
-    """Return by how much slopes to both sides differ: next to a kink a gradient may lie between.
+def wrong_hessian(here: Evaluation, vector: np.ndarray, product: np.ndarray, size: float) -> str:
+    """Say how a Hessian product differs from the change of the gradient, if it does.
 
-    Over a kink the bend grows as steps get shorter; that of a smooth cost stays the same.
+    Nothing where differences of gradients do not agree with each other, as beside a kink, or where
+    the Hessian itself comes from such differences.
+
+    Parameters
+    ----------
+    here : Evaluation
+        A critical point.
+    vector, product : ndarray
+        A unit vector and its image under the Hessian.
+    size : float
+        Size of the Hessian.
     """
-    bends = [measure(share)[1][0] for share in _SHARES]
-    return (max(bends) - min(bends)) * _bend_step(here, direction, min(_SHARES))
+    if here.hessian_kind == "differences":
+        return ""
+    try:
+        ahead, behind = _gradient_changes(here, 1.0, vector)
+        measured = 0.5 * (ahead + behind)
+        gap = here.norm(measured - product)
+        scale = max(size, here.norm(product), here.norm(measured))
+        if not gap > RULE.refuting * scale:  # NaN included
+            return ""
+        near, nearer = _gradient_changes(here, 0.5, vector)
+    except (*OFF_DOMAIN, AttributeError):
+        return ""
+    blurred = here.norm(measured - 0.5 * (near + nearer)) > RULE.different * gap
+    uneven = here.norm(ahead - behind) > RULE.different * here.norm(measured)
+    if blurred or uneven:
+        return ""
+    return f"the gradient changes otherwise than the Hessian says, by {gap / scale:.1e}{_SEE}"
 
 
-def _bends_unevenly(here: Evaluation, direction: Any) -> bool:
-    """Whether the cost bends by one amount ahead and by another behind."""
-    t = _bend_step(here, direction, 1.0)
-    bends, errors = [], []
+def _gradient_changes(
+    here: Evaluation, share: float, vector: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the change of the gradient, per length, ahead of the point and behind it."""
+    t = share * here.precision ** (1.0 / 3.0) * here.reach(vector)
+    changes = []
     for step in (t, -t):
-        near, far = (cost_nearby(here, times * step * direction) for times in (1.0, 2.0))
-        bends.append((far - near - (near - here.cost)) / (t * t))
-        errors.append(_rounding(here, near, far) / (t * t))
-    return abs(bends[0] - bends[1]) > sum(errors) + _DIFFERENCE * max(map(abs, bends))
-
-
-def fall_of_higher_order(here: Evaluation, direction: Any, tolerances: tuple[float, float]) -> str:
-    """Say how the cost falls along a flat direction, if by more than slope and bend account for.
-
-    Nothing if it does not: along a symmetry it stays the same, or rises where the way leaves it.
-    A fall must grow with the distance like a power above 2, as that of -x^4 or of a monkey saddle
-    does; that into another valley does not.
-    """
-    for sign in (1.0, -1.0):
-        falls = [_fall(here, sign * t, direction, tolerances) for t in _DISTANCES]
-        growths = [_LEAST * one <= two <= _MOST * one for one, two in pairwise(falls)]
-        if falls[0] > 0.0 and all(growths):
-            over = f"{_DISTANCES[-1]:g} along a flat direction"
-            return f"the cost falls by {falls[-1]:.1e} over {over}"
-    return ""
-
-
-def _fall(here: Evaluation, t: float, direction: Any, tolerances: tuple[float, float]) -> float:
-    """By how much the cost falls over a distance, less what may be rounding, slope and bend."""
-    cost = cost_nearby(here, t * direction)
-    known = tolerances[0] * abs(t) + 0.5 * tolerances[1] * t * t
-    return here.cost - cost - known - _rounding(here, cost, cost)
+        there = here.moved(step * vector)
+        if there is None:
+            raise ValueError("the point is too close to the end of the manifold")
+        back = here.space.transported(there.gradient, there.space)
+        changes.append((back - here.gradient) * (1.0 / step))
+    return changes[0], changes[1]
 
 
 def _otherwise(
-    difference: Callable[[float], Difference],
-    stated: float,
-    tolerance: float,
-    down: bool = False,
+    differences: Iterable[Difference], stated: float, tolerance: float, down: bool = False
 ) -> float | None:
     """Return what is measured, if that is the same at all lengths and clearly not as stated.
 
-    With ``down`` it need not be the same, if the cost falls by more the longer the step is.
+    With ``down`` it need not be the same, if the cost falls by more the longer the step is. Of an
+    iterator no more differences are taken than are needed.
     """
     found = []
-    for share in _SHARES:
-        found.append(difference(share))
-        if not _gap(found[-1], stated, _REFUTING) > tolerance:  # NaN included
+    for each in differences:
+        found.append(each)
+        if not _gap(each, stated, RULE.refuting) > tolerance:  # NaN included
             return None
     smallest, middle, largest = sorted(value for value, _ in found)
-    plain = all(_gap(each, stated, _DIFFERENCE) > tolerance for each in found)
-    if largest - smallest <= _DIFFERENCE * max(abs(smallest), abs(largest)):
-        return middle if plain or _refute(found, stated, tolerance) else None
+    plain = all(_gap(each, stated, RULE.different) > tolerance for each in found)
+    if largest - smallest <= RULE.different * max(abs(smallest), abs(largest)):
+        return middle if plain or refuted(found, stated, tolerance) else None
     falls = down and largest < stated and _falls([value for value, _ in found])
     return middle if plain and falls else None
 
 
-def refuted(difference: Callable[[float], Difference], stated: float) -> bool:
-    """Whether differences of the cost agree with each other, and not with a stated derivative.
-
-    ``difference`` is a function of the share of the usual step.
-    """
-    return _refute([difference(share) for share in _SHARES], stated, 0.0)
-
-
-def _refute(found: Sequence[Difference], stated: float, tolerance: float) -> bool:
-    """Whether differences are further from what is stated than from each other."""
+def refuted(found: Sequence[Difference], stated: float, tolerance: float = 0.0) -> bool:
+    """Return whether differences are further from a stated value than from each other."""
     values = [value for value, _ in found]
-    gap = min(_gap(each, stated, _REFUTING) for each in found)
+    gap = min(_gap(each, stated, RULE.refuting) for each in found)
     return gap - tolerance > 2.0 * (max(values) - min(values))  # False for NaN
 
 
 def _gap(found: Difference, stated: float, relative: float) -> float:
-    """By how much a difference is off what is stated, less what may be its error."""
+    """Return by how much a difference is off what is stated, less what may be its error."""
     value, error = found
     return abs(value - stated) - error - relative * max(abs(value), abs(stated))
 
 
 def _falls(bends: Sequence[float]) -> bool:
-    """Whether a cost falls to both sides; rounding falls no further over longer steps."""
-    falls = {share: -share * share * bend for share, bend in zip(_SHARES, bends, strict=True)}
-    short, middle, long = (falls[share] for share in sorted(_SHARES))
-    return short > 0.0 and middle >= _LONGER * short and long >= _LONGER * middle
+    """Return whether a cost falls to both sides; rounding falls no further over longer steps."""
+    falls = {share: -share * share * bend for share, bend in zip(RULE.shares, bends, strict=True)}
+    short, middle, long = (falls[share] for share in sorted(RULE.shares))
+    return short > 0.0 and middle >= RULE.longer * short and long >= RULE.longer * middle
 
 
-def first_difference(here: Evaluation, direction: Any, share: float = 1.0) -> Difference:
-    """Return the central difference of the cost, over a share of the usual step."""
-    # The cube root of the precision balances truncation and rounding.
-    t = share * here.precision ** (1.0 / 3.0) * here.reach(direction)
-    ahead, behind = _costs_beside(here, t, direction)
-    return (ahead - behind) / (2.0 * t), _rounding(here, ahead, behind) / t
+def cost_nearby(here: Evaluation, displacement: np.ndarray, geodesic: bool = False) -> float:
+    """Return the cost at the end of a step; NaN where manifold or cost do not reach.
 
-
-def differences(
-    here: Evaluation, direction: Any, share: float = 1.0
-) -> tuple[Difference, Difference]:
-    """Return first and second difference of the cost, over a share of the usual step."""
-    t = _bend_step(here, direction, share)
-    ahead, behind = _costs_beside(here, t, direction)
-    rounding = _rounding(here, ahead, behind)
-    slope = (ahead - behind) / (2.0 * t)
-    bend = (ahead - here.cost + (behind - here.cost)) / (t * t)
-    return (slope, rounding / t), (bend, rounding / (t * t))
-
-
-def _bend_step(here: Evaluation, direction: Any, share: float) -> float:
-    # The fourth root of the precision balances truncation and rounding of second differences.
-    return share * here.precision**0.25 * here.reach(direction)
-
-
-def _rounding(here: Evaluation, ahead: float, behind: float) -> float:
-    return _ROUNDINGS * here.precision * max(abs(ahead), abs(behind), abs(here.cost))
-
-
-def _costs_beside(here: Evaluation, t: float, direction: Any) -> tuple[float, float]:
-    costs = cost_nearby(here, t * direction), cost_nearby(here, -t * direction)
-    same = costs[0] == costs[1] == here.cost
-    return (math.nan, math.nan) if same else costs  # all of it may be lost to rounding
-
-
-def cost_nearby(here: Evaluation, displacement: Any, move: Move = retraction) -> float:
-    """Return the cost at the end of a step; NaN where manifold or cost do not reach."""
+    The step follows the retraction, or the geodesic.
+    """
     try:
         with np.errstate(all="ignore"):
-            point = move(here.manifold, here.point, displacement)
-            return here.problem.at(like(point, here.point), here.counts).cost
+            there = here.moved(displacement, exponential if geodesic else retraction)
+            return math.nan if there is None else there.cost
     except UNFINISHED:
         raise
     except OFF_DOMAIN:

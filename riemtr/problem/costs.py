@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from riemtr.problem.layout import flatten, unflatten
+from riemtr.problem.layout import array_count, flatten, owned, unflatten
 from riemtr.problem.lazy import lazy
 from riemtr.problem.shared_work import NotDifferentiableError, SharedWorkCost, SharedWorkPoint
 
@@ -36,10 +35,31 @@ class CallableCost:
         self.traced = traced
         self.layout = layout
         self._probe = probe
+        self._overwrites = False
 
     def at(self, point: Any) -> CallablePoint:
         """Return the lazily evaluated values at one point."""
         return CallablePoint(self, point)
+
+    def call(self, function: Callable[..., Any], *values: Any) -> Any:
+        """Call a function with the arrays of a point, and of a vector after it.
+
+        It gets the arrays themselves to read. A function that writes into them, as no other does,
+        gets copies from then on.
+        """
+        arrays = []
+        for value in values:
+            for array in flatten(value, self.layout):
+                view = np.array(array) if self._overwrites else np.asarray(array).view()
+                view.flags.writeable = self._overwrites
+                arrays.append(view)
+        try:
+            return function(*arrays)
+        except ValueError as error:
+            if self._overwrites or "read-only" not in str(error):
+                raise
+        self._overwrites = True
+        return self.call(function, *values)
 
     def traces(self, here: CallablePoint) -> bool | None:
         """Whether the traced gradient is the one that was given; None if it cannot be told.
@@ -76,29 +96,23 @@ class CallablePoint:
     def __init__(self, owner: CallableCost, point: Any):
         self.point = point
         self._owner = owner
-        self._arrays = flatten(point, owner.layout)
-
-    def _copies(self) -> list[Any]:
-        """The point's arrays, for a function to do with as it likes."""
-        return [np.array(array) for array in self._arrays]
 
     @lazy
     def value(self) -> Any:
         """The cost."""
-        return self._owner.cost(*self._copies())
+        return self._owner.call(self._owner.cost, self.point)
 
     @lazy
     def gradient(self) -> Any:
         """The gradient, in the layout of a point."""
         # Kept, and a function may use its arrays again.
-        return deepcopy(self._arranged(self._owner.gradient(*self._copies())))
+        return owned(self._arranged(self._owner.call(self._owner.gradient, self.point)), None)
 
     def hessian(self, vector: Any) -> Any:
         """Hessian product, in the layout of a point; by autodiff if no Hessian was given."""
         if self._owner.hessian is None:
             return self._traced.hessian(vector)
-        vectors = [np.array(part) for part in flatten(vector, self._owner.layout)]
-        return self._arranged(self._owner.hessian(*self._copies(), *vectors))
+        return self._arranged(self._owner.call(self._owner.hessian, self.point, vector))
 
     @property
     def has_hessian(self) -> bool:
@@ -120,11 +134,11 @@ class CallablePoint:
         layout = self._owner.layout
         if isinstance(layout, int):
             return value
-        parts = list(value)
-        if len(parts) != len(self._arrays):
+        parts, count = list(value), array_count(layout)
+        if len(parts) != count:
             counts = ", ".join(map(str, layout))
             raise ValueError(
-                f"derivatives must have {len(self._arrays)} arrays, one for each of the point's; "
+                f"derivatives must have {count} arrays, one for each of the point's; "
                 f"got {len(parts)} (points of the product's factors have {counts})"
             )
         return unflatten(parts, layout)

@@ -1,134 +1,381 @@
-"""The smallest eigenvalue of a Hessian: what is known of it, and how the matrix tells it."""
+"""The smallest eigenvalue of a Hessian: on which side of a tolerance it lies.
+
+One object per point is asked ``side(threshold)`` and refines what it knows until that is decided:
+by Cholesky factorizations or an eigendecomposition where the Hessian matrix is known or cheap, else
+by Lanczos (:mod:`riemtr.problem.lanczos`). Nothing is computed twice: a second question goes on
+where the first one ended, and what is known when time is up stays known.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from riemtr.errors import NonFiniteHessianError, OutOfTimeError
+from riemtr.manifolds.arrays import from_real
 from riemtr.problem.cholesky import indefinite_direction, shifted_cholesky
+from riemtr.problem.lanczos import Krylov
+from riemtr.problem.shared_work import ROUGH_ACCURACY
 
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation
 
+# Dimension up to which the matrix is formed by products where Lanczos does not decide.
+_FEW_PRODUCTS = 200
+# Dimension up to which all eigenvalues are computed for who asks how many vanish.
+_MOST_COUNTED = 1000
+# Lanczos steps that tell the size of a Hessian to a factor below 2.
+_MEASURING = 5
 # Halving a step of differences leaves a quarter of their error: this much of the change, and more,
-# is what the longer step was off.
+# is the error of the longer step.
 _COARSE = 2.0
+# Residual of a direction of negative curvature, relative to it, that is good enough to follow.
+_WITNESS = 0.02
+# Residuals beyond the expected one, in units of the accuracy of products, that are still rounding.
+_ROUNDINGS = 1e3
+# Relative asymmetry from which on a Hessian is not symmetric, whatever rounding does, in units of
+# the square root of the precision.
+_ASYMMETRIC = 10.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class Threshold:
+    """How negative a curvature may be and still count as none.
+
+    Attributes
+    ----------
+    absolute : float
+        The bound itself.
+    relative : float
+        The bound over the size of the Hessian; the larger of the two counts.
+    """
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+    def at(self, size: float) -> float:
+        """Return the bound for a Hessian of some size."""
+        return max(self.absolute, self.relative * size) if math.isfinite(size) else self.absolute
+
+
 class Curvature:
-    """Extreme eigenvalues of a Hessian.
+    """What is known of the extreme eigenvalues of a Hessian.
 
     Attributes
     ----------
     min_eigenvalue, max_eigenvalue : float
-        Estimates of the smallest (from above) and the largest eigenvalue (from below).
-    error_bound : float
-        The smallest eigenvalue lies in ``[min_eigenvalue - error_bound, min_eigenvalue + doubt]``.
-    direction : tangent vector or None
-        Unit eigenvector estimate of the smallest eigenvalue; None in dimension 0.
+        Estimates of the smallest eigenvalue (from above) and of the largest (from below); NaN where
+        nothing is known.
+    lower_bound : float
+        A number that the smallest eigenvalue is not below.
     doubt : float
-        What the smallest eigenvalue may be above ``min_eigenvalue``: rounding, and how far the
-        Hessian's own product along ``direction`` is off, if it is inexact or unsymmetric.
+        How far the smallest eigenvalue may be above ``min_eigenvalue``: rounding, and the error of
+        the Hessian's own product along the direction.
+    size : float
+        Size of the Hessian, from below.
+    asymmetry : float
+        Largest difference seen between <u, Hv> and <v, Hu>.
+    bend : float
+        The curvature along :attr:`direction`, as a product of its own has measured it.
+    limited : str
+        What kept it from being decided, in words; empty if nothing did.
     """
 
-    min_eigenvalue: float
-    max_eigenvalue: float
-    error_bound: float
-    direction: Any
-    doubt: float = 0.0
+    def __init__(self, here: Evaluation):
+        self._here = here
+        self.min_eigenvalue = math.nan
+        self.max_eigenvalue = math.nan
+        self.lower_bound = -math.inf
+        self.doubt = 0.0
+        self.size = 0.0
+        self.asymmetry = 0.0
+        self.bend = math.nan
+        self.products = 0
+        self.limited = ""
+        self._krylov: Krylov | None = None
+        self._is_decomposed = False
+        # Error of products along the direction, as far as it was measured.
+        self._error = 0.0
+        self._direction: np.ndarray | None = None
+        self._is_negative = False
+        if here.manifold.dim == 0 or here.manifold.dim == len(here.symmetries):
+            self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf
+            self.lower_bound = math.inf
+
+    # -- questions --------------------------------------------------------------------------------
+
+    def side(self, threshold: Threshold) -> int:
+        """Return 1 if no eigenvalue is below the threshold, -1 if one is, 0 if it is not decided.
+
+        Parameters
+        ----------
+        threshold : Threshold
+            Eigenvalues of at least minus this much count as nonnegative.
+        """
+        known = self._known_side(threshold)
+        if known:
+            return known
+        before = self._here.counts.hessian_products
+        self.limited = ""
+        try:
+            self._refine(threshold)
+        # Of the cost, beside its domain, or with very many variables.
+        except (np.linalg.LinAlgError, NonFiniteHessianError, MemoryError) as error:
+            self.limited = str(error) or type(error).__name__
+        except OutOfTimeError:
+            self.limited = "out of time"
+        self.products += self._here.counts.hessian_products - before
+        return self._known_side(threshold)
+
+    def estimate(self, threshold: Threshold) -> None:
+        """Find the smallest eigenvalue itself, where only its side is known so far."""
+        self.side(threshold)
+        if math.isnan(self.min_eigenvalue) and not self.limited:
+            before = self._here.counts.hessian_products
+            try:
+                self._from_matrix()
+            except (np.linalg.LinAlgError, NonFiniteHessianError, OutOfTimeError) as error:
+                self.limited = str(error)
+            self.products += self._here.counts.hessian_products - before
 
     @property
-    def lower_bound(self) -> float:
-        """What the smallest eigenvalue is not below."""
-        return self.min_eigenvalue - self.error_bound
+    def is_negative(self) -> bool:
+        """Whether negative curvature was found."""
+        return self._is_negative or self.min_eigenvalue < 0.0
 
-    def not_below(self, bound: float) -> Curvature:
-        """Return the same with what else is known: that the smallest eigenvalue is not below."""
-        if not self.lower_bound < bound:
-            return self
-        smallest = max(self.min_eigenvalue, bound)
-        return replace(self, min_eigenvalue=smallest, error_bound=smallest - bound)
+    @property
+    def direction(self) -> np.ndarray | None:
+        """Unit vector of about the smallest curvature known; None where nothing was asked."""
+        if self._direction is None:
+            if self._is_negative and self._krylov is None:
+                self._from_matrix()
+            elif self._krylov is not None and self._krylov.steps and self._krylov.finite:
+                self._direction = self._krylov.best_kept()[0]
+        return self._direction
 
-    def decides(self, tolerance: float) -> bool:
-        """Whether it is known on which side of ``-tolerance`` the smallest eigenvalue lies."""
-        return self.lower_bound >= -tolerance or self.min_eigenvalue + self.doubt < -tolerance
+    def eigenvalues(self) -> np.ndarray | None:
+        """Return all eigenvalues, where the matrix is known or small; None elsewhere."""
+        here = self._here
+        if not (here.has_matrix or here.offers_matrix or here.manifold.dim <= _MOST_COUNTED):
+            return None
+        try:
+            return here.eigh[0]
+        except (np.linalg.LinAlgError, NonFiniteHessianError, OutOfTimeError):
+            return None
+
+    def measured_size(self) -> float:
+        """Return the size of the Hessian from below, by a few products if nothing is known yet."""
+        here = self._here
+        if self.size or here.manifold.dim == 0:
+            return self.size
+        if here.offers_matrix or here.has_matrix:
+            self.size = _size(here.hessian_matrix())
+        else:
+            self._krylov = krylov = self._krylov or Krylov(here)
+            while krylov.steps < _MEASURING and not krylov.at_limit:
+                krylov.step(accuracy_of(here))
+            if krylov.finite:
+                smallest, largest, _ = krylov.extremes()
+                self.size = max(abs(smallest), abs(largest))
+        return self.size
+
+    def tolerated(self, threshold: Threshold) -> float:
+        """Return the threshold as a number, for the size of this Hessian."""
+        return threshold.at(self.size)
+
+    @property
+    def is_unsymmetric(self) -> bool:
+        """Whether the Hessian is clearly not symmetric, so that eigenvalues mean nothing."""
+        here = self._here
+        accuracy = math.sqrt(here.precision)
+        if here.hessian_kind == "differences":
+            accuracy = math.sqrt(accuracy_of(here))
+        size = max(self.size, here.conversion_size)
+        return self.asymmetry > _ASYMMETRIC * accuracy * size
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def _known_side(self, threshold: Threshold) -> int:
+        tolerance = threshold.at(self.size)
+        if self.lower_bound > -math.inf and self.lower_bound >= -tolerance:
+            return 1
+        if self.min_eigenvalue + self.doubt < -tolerance or self._is_negative:
+            return -1
+        return 0
+
+    def _refine(self, threshold: Threshold) -> None:
+        here = self._here
+        if self._is_decomposed:  # there is no more to know
+            self.limited = "rounding"
+            return
+        if here.offers_matrix or here.has_matrix:
+            self._by_cholesky(threshold)
+            affordable = True
+        else:
+            self._by_lanczos(threshold)
+            few = here.manifold.dim <= _FEW_PRODUCTS and math.isfinite(self.min_eigenvalue)
+            affordable = few and self.limited != "out of time"
+        if affordable and not self._known_side(threshold):
+            self._from_matrix()
+            self.limited = "" if self._known_side(threshold) else "rounding"
+
+    def _by_cholesky(self, threshold: Threshold) -> None:
+        """Decide by factorizations, which cost a fraction of an eigenvalue."""
+        here = self._here
+        # What is not positive needs its matrix in any case, to be left.
+        if here.is_rough and self._factorize(here.rough_matrix, threshold, ROUGH_ACCURACY):
+            return
+        self._factorize(here.hessian_matrix(), threshold, 0.0)
+
+    def _factorize(self, matrix: np.ndarray, threshold: Threshold, accuracy: float) -> bool:
+        """Decide by two factorizations of a matrix of some accuracy; return whether it was."""
+        here = self._here
+        rounding, error = self._errors(matrix, accuracy)
+        if not math.isfinite(error):
+            return False
+        matrix = self._across(matrix)
+        self.size = max(self.size, _size(matrix))
+        tolerance = threshold.at(self.size)
+        if shifted_cholesky(matrix, tolerance - error)[1] == 0:
+            self.lower_bound = max(self.lower_bound, -tolerance)
+            return True
+        factor, failed_at = shifted_cholesky(matrix, tolerance + error)
+        if failed_at == 0:
+            return False
+        # A product of the Hessian itself must confirm that the matrix is too negative.
+        witness = here.basis.vector(indefinite_direction(matrix, factor, failed_at))
+        bend = here.inner(witness, here.hessian(witness)) / here.inner(witness, witness)
+        self._is_negative = bend + rounding < -tolerance
+        return self._is_negative
+
+    def _across(self, matrix: np.ndarray) -> np.ndarray:
+        """Return a matrix of the Hessian with the symmetries' eigenvalues moved to its size."""
+        here = self._here
+        if not len(here.symmetries):
+            return matrix
+        zero = here.space.zero()
+        rows = np.array([here.basis.coordinates(from_real(row, zero)) for row in here.symmetries])
+        return matrix + _size(matrix) * (rows.T @ rows)
+
+    def _errors(self, matrix: np.ndarray, accuracy: float) -> tuple[float, float]:
+        """Rounding of the Hessian's eigenvalues, and how far off those of the matrix may be."""
+        size = float(np.linalg.norm(matrix))
+        rounding = rounding_of(self._here, size, len(matrix))
+        return rounding, max(accuracy * max(size, self._here.conversion_size), rounding)
+
+    def _from_matrix(self) -> None:
+        here = self._here
+        if self._is_decomposed:
+            return
+        values, vectors = here.eigh
+        if len(here.symmetries):
+            values, vectors = np.linalg.eigh(self._across(here.hessian_matrix()))
+        self._is_decomposed = True
+        if len(values) == 0:
+            self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf
+            self.lower_bound = math.inf
+            return
+        self.size = float(np.abs(values[[0, -1]]).max())
+        rounding = rounding_of(here, self.size, len(values))
+        self.asymmetry = max(self.asymmetry, here.matrix_asymmetry)
+        self.min_eigenvalue, self.max_eigenvalue = float(values[0]), float(values[-1])
+        direction = here.basis.vector(vectors[:, 0])
+        self._direction = direction = direction.astype(here.gradient.dtype, copy=False)
+        self._widen(self._residual(direction, self.min_eigenvalue))
+        self.doubt = rounding + self._error
+        self.lower_bound = max(self.lower_bound, self.min_eigenvalue - self.doubt)
+
+    def _by_lanczos(self, threshold: Threshold) -> None:
+        here = self._here
+        if self._krylov is None:
+            self._krylov = Krylov(here)
+        krylov, accuracy = self._krylov, accuracy_of(here)
+        begun, looked, x, expired = krylov.steps, 0, math.nan, False
+        # Numbers that are not finite are looked for; BLAS flags some where none are.
+        with np.errstate(invalid="ignore"):
+            while True:
+                expired = here.clock.expired and krylov.steps > 0
+                if not (krylov.at_limit or expired):
+                    krylov.step(accuracy)
+                if not krylov.finite:
+                    self.limited = "the Hessian has NaN or infinite entries at this point"
+                    return
+                last = krylov.at_limit or expired
+                # Ritz values cost as much as a few products: they are looked at now and then to
+                # know the size of the Hessian, and where the recurrence has something to say.
+                side = 0 if x != x else krylov.side_of(x)
+                due = krylov.steps >= 2 * looked or side > 0
+                told = side < 0 and krylov.steps >= looked + looked // 8 + 1
+                if last or due or told:
+                    if self._look(threshold) or last:
+                        break
+                    looked = krylov.steps
+                    x = rounding_of(here, self.size, 2 * looked) - threshold.at(self.size)
+        if not self._known_side(threshold):
+            reached = "rounding" if krylov.exhausted else f"{krylov.steps} Lanczos steps"
+            self.limited = "out of time" if expired else reached
+        if krylov.steps > begun or self._known_side(threshold) < 0:
+            self._confirm(threshold)
+
+    def _look(self, threshold: Threshold) -> bool:
+        """Take over what the recurrence knows; return whether that settles it."""
+        krylov, here = self._krylov, self._here
+        assert krylov is not None
+        smallest, largest, residual = krylov.extremes()
+        self.size = max(self.size, abs(smallest), abs(largest))
+        self.asymmetry = krylov.asymmetry
+        self.min_eigenvalue, self.max_eigenvalue = smallest, largest
+        rounding = rounding_of(here, self.size, krylov.steps)
+        self.doubt = rounding + self._error
+        tolerance = threshold.at(self.size)
+        if smallest + rounding < -tolerance:
+            # A witness good enough to follow, and a saddle told from a maximizer.
+            told = largest > tolerance or krylov.excludes_above(tolerance - rounding)
+            return residual <= _WITNESS * -smallest and told
+        if not krylov.excludes(rounding - tolerance):
+            return False
+        bound = krylov.error(smallest, smallest + tolerance - rounding)
+        self.lower_bound = max(self.lower_bound, smallest - bound - self.doubt)
+        return self.lower_bound >= -tolerance
+
+    def _confirm(self, threshold: Threshold) -> None:
+        """Measure the residual of the direction itself; an unexpected one widens the bounds."""
+        krylov = self._krylov
+        assert krylov is not None
+        here = self._here
+        if self._known_side(threshold) < 0:
+            self._direction = direction = krylov.ritz_vector()
+            self.bend = here.inner(direction, here.second_opinion(direction))
+            self._widen(self.bend - self.min_eigenvalue)
+            return
+        self._direction, value, expected = krylov.best_kept()
+        self._widen(self._residual(self._direction, value) - expected)
+
+    def _residual(self, direction: np.ndarray, value: float) -> float:
+        """Return by how much a direction and its curvature are no eigenvector and eigenvalue."""
+        here = self._here
+        product = here.second_opinion(direction)
+        self.bend = here.inner(direction, product)
+        return here.norm(here.across(product - value * direction))
+
+    def _widen(self, error: float) -> None:
+        """Take a measured error of products into account, if it is no rounding."""
+        here = self._here
+        if here.hessian_kind == "differences":
+            error *= _COARSE
+        further = error - self._error
+        if further > 0.0 and error > _ROUNDINGS * accuracy_of(here) * self.size:
+            self._error = error
+            self.lower_bound -= further
+            self.doubt += further
 
 
-NO_CURVATURE = Curvature(math.inf, -math.inf, 0.0, None)
-"""In dimension 0."""
-UNKNOWN_CURVATURE = Curvature(math.nan, math.nan, math.inf, None)
-
-
-def dense_curvature(here: Evaluation) -> Curvature:
-    """Curvature from the eigendecomposition of the Hessian matrix."""
-    values, vectors = here.eigh
-    if len(values) == 0:
-        return NO_CURVATURE
-    rounding = rounding_of(here, float(np.abs(values[[0, -1]]).max()), len(values))
-    found = Curvature(
-        min_eigenvalue=float(values[0]),
-        max_eigenvalue=float(values[-1]),
-        error_bound=rounding,
-        direction=here.basis.vector(vectors[:, 0]),
-        doubt=rounding,
-    )
-    return checked(here, found, expected=0.0)
-
-
-def is_positive(
-    here: Evaluation, matrix: np.ndarray, tolerance: float, accuracy: float = 0.0
-) -> bool | None:
-    """Whether no eigenvalue is below ``-tolerance``, by Cholesky factorizations; None if unclear.
-
-    The matrix is known to a relative ``accuracy``, or to that of the Hessian if it is coarser.
-    Where it is too negative to be factorized, a product of the Hessian itself must confirm it.
-    """
-    rounding, error = _errors(here, matrix, accuracy)
-    if not math.isfinite(error):
-        return None
-    if shifted_cholesky(matrix, tolerance - error)[1] == 0:
-        return True
-    factor, failed_at = shifted_cholesky(matrix, tolerance + error)
-    if failed_at == 0:
-        return None
-    witness = here.basis.vector(indefinite_direction(matrix, factor, failed_at))
-    bend = here.inner(witness, here.hessian(witness)) / here.inner(witness, witness)
-    return False if bend + rounding < -tolerance else None
-
-
-def is_clearly_positive(
-    here: Evaluation, matrix: np.ndarray, tolerance: float, accuracy: float = 0.0
-) -> bool:
-    """Whether one factorization shows that no eigenvalue is below ``-tolerance``.
-
-    The matrix, or a bound of the Hessian from below, is known to a relative ``accuracy``.
-    """
-    _, error = _errors(here, matrix, accuracy)
-    return math.isfinite(error) and shifted_cholesky(matrix, tolerance - error)[1] == 0
-
-
-def _errors(here: Evaluation, matrix: np.ndarray, accuracy: float) -> tuple[float, float]:
-    """Rounding of the Hessian's eigenvalues, and how far off those of the matrix may be."""
-    size = float(np.linalg.norm(matrix))
-    rounding = rounding_of(here, size, len(matrix))
-    return rounding, max(accuracy * max(size, here.conversion_size), rounding)
-
-
-def checked(here: Evaluation, found: Curvature, expected: float) -> Curvature:
-    """Measure the residual of a result; what is not expected of it goes into the bounds."""
-    product = here.second_opinion(found.direction)
-    residual = here.norm(product - found.min_eigenvalue * found.direction)
-    size = max(abs(found.min_eigenvalue), abs(found.max_eigenvalue))
-    doubt = residual - expected
-    if here.hessian_kind == "differences":
-        doubt *= _COARSE
-    if doubt <= 1e3 * accuracy_of(here) * size:
-        return found
-    return replace(found, error_bound=found.error_bound + doubt, doubt=found.doubt + doubt)
+def _size(matrix: np.ndarray) -> float:
+    """Return a bound of a matrix's norm from below, its largest diagonal entry."""
+    return float(np.abs(matrix.diagonal()).max(initial=0.0))
 
 
 def rounding_of(here: Evaluation, size: float, terms: int) -> float:

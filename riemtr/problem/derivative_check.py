@@ -1,4 +1,4 @@
-"""What a numerical check of a derivative finds, and how it is judged.
+"""The outcome of a numerical check of a derivative, and how it is judged.
 
 The error of a local model, against the length of the step, is on a log-log plot a line whose slope
 is the order of the error. Rounding bends the line at short steps and higher orders bend it at long
@@ -17,27 +17,35 @@ import numpy as np
 
 from riemtr.errors import require
 
-# In single precision only long steps stand out of the rounding, where higher orders bend the line.
-_SLOPE_TOLERANCE = {"double": 0.15, "single": 0.4}
-_STEP_COUNT = 51
-_WINDOW = 10
-_STRAIGHT = 1e-2  # sum of squares, in decades, up to which a piece is straight
-# Multiples of the rounding of one value within which an error is nothing but rounding, and from
-# which on it is mostly something else (in single precision there is no room for more).
-_ROUNDING = 1e3
-_CLEAR = {"double": 30.0, "single": 4.0}
-# Where differences of the cost confirm a derivative to this accuracy, its slope may lack more.
-_CONFIRMED = 1e-3
-_BENT = 0.5
-# Relative accuracy of differences that confirm a derivative whose slope lacks even more, since
-# rounding leaves long steps only, and of those that do where there is no slope.
-_RESOLVED = 1e-2
-_LAST_RESORT = 0.1
-# Relative difference of ratios that are the same, how well they are known, and how many times
-# further from 1 they are to be worth a word.
-_PROPORTIONAL = 1e-3
-_KNOWN = 0.02
-_TELLING = 3.0
+
+@dataclass(frozen=True)
+class CheckRule:
+    """When errors of a model and differences of the cost show that a derivative is right."""
+
+    step_count: int = 51  # steps at which a model is tried
+    window: int = 10  # steps that a straight piece of the error curve has
+    straight: float = 1e-2  # sum of squares, in decades, up to which a piece is straight
+    lack: float = 0.15  # by how much a slope may be below the expected one
+    lack_in_single: float = 0.4  # the same in single precision, where only long steps are clear
+    lack_if_confirmed: float = 0.5  # the same where differences of the cost confirm the derivative
+    rounding: float = 1e3  # roundings of one value within which an error is nothing but rounding
+    clear: float = 30.0  # roundings of one value from which on an error is something else
+    clear_in_single: float = 4.0  # the same in single precision, which has no room for more
+    confirmed: float = 1e-3  # relative difference up to which derivative and differences agree
+    resolved: float = 1e-2  # accuracy of differences that outweigh a slope of long steps only
+    last_resort: float = 0.1  # accuracy of differences that decide where there is no slope
+    proportional: float = 1e-3  # relative difference of ratios that are the same
+    known: float = 0.02  # accuracy of differences whose ratio to a derivative means something
+    telling: float = 3.0  # times its error that a ratio must be from 1 to be worth a word
+    shortest: int = 8  # number of the shortest steps, which show the rounding in the cost
+    noise: float = 3.0  # times the rounding that these show that other costs may be off by
+    least_noise: float = 4.0  # roundings of one number that a cost is off by at least
+    longest: float = 0.05  # longest step of a difference of the cost
+    curved: float = 2.0  # times its estimated error that a difference may have, by its length
+    halved: float = 10.0  # times the change by halved steps that a product by differences is off by
+
+
+RULE = CheckRule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,59 +118,27 @@ class DerivativeCheck:
         """Draw the error against the step length; needs the extra ``plot``. Returns the axes."""
         if axes is None:
             _, axes = require("matplotlib.pyplot", extra="plot").subplots()
-        shown = np.where(self.errors > 0.0, self.errors, np.nan)  # no logarithm of zero
-        axes.loglog(self.steps, shown, ".", color="0.6", label="error")
+        steps, shown = self.steps, np.where(self.errors > 0.0, self.errors, np.nan)
+        axes.loglog(steps, shown, ".", color="0.6", label="error")
         if not self.exact and np.isfinite(self.slope):
             piece = self.linear_piece
             fitted = f"slope {self.slope:.2f}"
-            axes.loglog(self.steps[piece], shown[piece], color="C0", linewidth=3, label=fitted)
-            self._plot_expected(axes, shown)
-        axes.set(
-            xlabel="step length",
-            ylabel="error of the local model",
-            title=f"{self.name}: {self.verdict}{', exact to rounding' if self.exact else ''}",
-        )
+            axes.loglog(steps[piece], shown[piece], color="C0", linewidth=3, label=fitted)
+            # A line of the expected slope goes through the middle of the fitted piece.
+            middle = (piece.start + piece.stop) // 2
+            line = shown[middle] * (steps / steps[middle]) ** self.expected_slope
+            visible = (line >= np.nanmin(shown)) & (line <= 10.0 * np.nanmax(shown))
+            expected = f"expected: {self.expected_slope:.0f}"
+            axes.loglog(steps[visible], line[visible], "--", color="C1", lw=1, label=expected)
+        title = f"{self.name}: {self.verdict}{', exact to rounding' if self.exact else ''}"
+        axes.set(xlabel="step length", ylabel="error of the local model", title=title)
         axes.legend()
         return axes
-
-    def _plot_expected(self, axes: Any, shown: np.ndarray) -> None:
-        """Draw a line of the expected slope through the fitted piece's middle."""
-        middle = (self.linear_piece.start + self.linear_piece.stop) // 2
-        line = shown[middle] * (self.steps / self.steps[middle]) ** self.expected_slope
-        visible = (line >= np.nanmin(shown)) & (line <= 10.0 * np.nanmax(shown))
-        axes.loglog(
-            self.steps[visible],
-            line[visible],
-            "--",
-            color="C1",
-            linewidth=1,
-            label=f"expected: {self.expected_slope:.0f}",
-        )
-
-
-def step_lengths(precision: float) -> np.ndarray:
-    """Return the lengths of the steps at which models are tried."""
-    # Below the root of the precision a step changes a value by less than its rounding.
-    return np.logspace(0.5 * np.log10(precision), 0.0, _STEP_COUNT)
-
-
-def _fit(steps: np.ndarray, errors: np.ndarray, pieces: list[slice]) -> tuple[float, slice]:
-    """Slope of the first of some pieces of the log-log curve that is straight."""
-    logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
-    fits = []
-    for piece in pieces:
-        coefficients, residual, *_ = np.polyfit(np.log10(steps[piece]), logs[piece], 1, full=True)
-        badness = float(residual[0]) if len(residual) else 0.0
-        fits.append((badness, float(coefficients[0]), piece))
-    # Where the line has two straight pieces, a small error of low order is that of short steps.
-    straight = max(_STRAIGHT, min(badness for badness, *_ in fits))
-    _, slope, piece = next(fit for fit in fits if fit[0] <= straight)
-    return slope, piece
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The derivative along the direction that is tried, by the cost and by what is checked.
+    """The derivative along one direction, by differences of the cost and as it is stated.
 
     Attributes
     ----------
@@ -189,7 +165,7 @@ class Comparison:
     @property
     def agrees(self) -> bool:
         """Whether the two are the same, to the accuracy of differences."""
-        return abs(self.measured - self.stated) <= _CONFIRMED * abs(self.stated)
+        return abs(self.measured - self.stated) <= RULE.confirmed * abs(self.stated)
 
     @property
     def consistent(self) -> bool:
@@ -212,18 +188,28 @@ def common_factor(comparisons: Sequence[Comparison]) -> float | None:
     None where they disagree on it, or it cannot be told from 1.
     """
     stated, measured, error = np.array([(c.stated, c.measured, c.error) for c in comparisons]).T
-    if not np.all(error <= _KNOWN * np.abs(measured)) or not np.any(stated):  # NaN included
+    if not np.all(error <= RULE.known * np.abs(measured)) or not np.any(stated):  # NaN included
         return None
     unit = stated / np.abs(stated).max()  # whose squares do not overflow
     factor = float((unit @ (measured / np.abs(stated).max())) / (unit @ unit))
-    allowed = error + _PROPORTIONAL * np.abs(measured)
+    allowed = error + RULE.proportional * np.abs(measured)
     same = np.all(np.abs(measured - factor * stated) <= allowed)
-    matters = np.all(abs(factor - 1.0) * np.abs(stated) > _TELLING * allowed)
+    matters = np.all(abs(factor - 1.0) * np.abs(stated) > RULE.telling * allowed)
     return factor if same and matters else None
 
 
+def step_lengths(precision: float) -> np.ndarray:
+    """Return the lengths of the steps at which models are tried."""
+    # Below the root of the precision a step changes a value by less than its rounding.
+    return np.logspace(0.5 * np.log10(precision), 0.0, RULE.step_count)
+
+
+def _is_single(precision: float) -> bool:
+    return precision > 1e-12
+
+
 class _Order(NamedTuple):
-    """What the errors of a model tell of its order."""
+    """The order of a model, as far as its errors tell."""
 
     slope: float = math.nan
     piece: slice = slice(0, 0)
@@ -236,24 +222,33 @@ def _order(
     errors: np.ndarray, scale: float, precision: float, stated: float, allowed: np.ndarray
 ) -> _Order:
     # Long steps may leave the cost's domain.
-    beyond = np.flatnonzero(~np.isfinite(errors))
-    usable = int(beyond[0]) if len(beyond) else len(errors)
-    if usable < 2 * _WINDOW:
+    usable = int(np.argmin(np.append(np.isfinite(errors), False)))
+    if usable < 2 * RULE.window:
         return _Order()
     steps, errors, allowed = step_lengths(precision)[:usable], errors[:usable], allowed[:usable]
-    visible = errors > _CLEAR[_width(precision)] * precision * scale + allowed
-    pieces = [slice(first, first + _WINDOW) for first in range(usable - _WINDOW + 1)]
+    clearly = RULE.clear_in_single if _is_single(precision) else RULE.clear
+    visible = errors > clearly * precision * scale + allowed
+    pieces = [slice(first, first + RULE.window) for first in range(usable - RULE.window + 1)]
     clear = [piece for piece in pieces if visible[piece].all()]
-    slope, piece = _fit(steps, errors, clear or pieces)
-    rounding = _ROUNDING * precision * scale
+    slope, piece = _fit(np.log10(steps), errors, clear or pieces)
+    rounding = RULE.rounding * precision * scale
     only_rounding = bool(np.all(errors <= rounding + allowed))
     drowned = only_rounding and 0.0 < abs(stated) <= 10.0 * rounding
     exact = only_rounding and not drowned
     return _Order(slope, piece, True, exact, drowned or not (clear or exact))
 
 
-def _width(precision: float) -> str:
-    return "double" if precision < 1e-12 else "single"
+def _fit(lengths: np.ndarray, errors: np.ndarray, pieces: list[slice]) -> tuple[float, slice]:
+    """Return the slope of the first of some pieces of the log-log curve that is straight."""
+    logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
+    fits = []
+    for piece in pieces:
+        coefficients, residual, *_ = np.polyfit(lengths[piece], logs[piece], 1, full=True)
+        badness = float(residual[0]) if len(residual) else 0.0
+        fits.append((badness, float(coefficients[0]), piece))
+    # Where the line has two straight pieces, a small error of low order is that of short steps.
+    straight = max(RULE.straight, min(badness for badness, *_ in fits))
+    return next((slope, piece) for badness, slope, piece in fits if badness <= straight)
 
 
 def judge(
@@ -274,27 +269,28 @@ def judge(
     ``inexact`` is what the derivative may be off by the way it is computed, ``mistakes`` what else
     was found wrong.
     """
-    allowed = inexact * step_lengths(precision) ** (expected - 1.0)
-    order = _order(errors, scale, precision, along.stated, allowed)
-    # Higher orders may bend the line all the way down to the rounding.
-    lacking = _BENT if along.agrees else _SLOPE_TOLERANCE[_width(precision)]
-    by_order = order.exact or (not order.hidden and order.slope >= expected - lacking)
-    needed = _LAST_RESORT if order.hidden else _RESOLVED
+    steps = step_lengths(precision)
+    order = _order(errors, scale, precision, along.stated, inexact * steps ** (expected - 1.0))
+    lack = RULE.lack_in_single if _is_single(precision) else RULE.lack
+    if along.agrees:  # higher orders may bend the line all the way down to the rounding
+        lack = RULE.lack_if_confirmed
+    by_order = order.exact or (not order.hidden and order.slope >= expected - lack)
+    needed = RULE.last_resort if order.hidden else RULE.resolved
     by_differences = order.finite and along.consistent and along.accuracy <= needed
     right = (by_order or by_differences) and not along.refuted
     # Long steps alone bend a line, and prove no mistake that differences do not see.
     hidden = order.hidden or (along.consistent and not by_differences)
     undecided = order.finite and hidden and not (right or along.refuted)
-    why = "" if right else _why_not(order, along, undecided)
     if not (tangency or 0.0) <= precision**0.5:
         mistakes = ["it is not tangent: if it is Euclidean, pass it by that name", *mistakes]
     mistake = "; ".join(filter(None, mistakes))
+    why = "" if right else _why_not(order, along, undecided)
     return DerivativeCheck(
         name=name,
         ok=right and not mistake,
         slope=order.slope,
         expected_slope=expected,
-        steps=step_lengths(precision),
+        steps=steps,
         errors=errors,
         linear_piece=order.piece,
         symmetry_error=symmetry,

@@ -1,46 +1,65 @@
-"""All that is known about a problem at one point: computed on demand, once, and counted.
-
-On top of cost, gradient and Hessian products: the Hessian's matrix, and the sign of its curvature.
-"""
+"""All that is known about a problem at one point: computed on demand, once, and counted."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from riemtr.errors import NonFiniteHessianError, OutOfTimeError
-from riemtr.manifolds import (
-    FlatBasis,
-    TangentBasis,
-    dimension,
-    embed,
-    riemannian_hessian,
-    tangent_basis,
-)
-from riemtr.problem.curvature import (
-    UNKNOWN_CURVATURE,
-    Curvature,
-    dense_curvature,
-    is_clearly_positive,
-    is_positive,
-)
-from riemtr.problem.lanczos import lanczos_curvature
-from riemtr.problem.lazy import forget, is_known, lazy
-from riemtr.problem.local_derivatives import LocalDerivatives
-from riemtr.problem.shared_work import ROUGH_ACCURACY
+from riemtr.manifolds import Manifold, TangentBasis, TangentSpace, retraction, safe_norm
+from riemtr.manifolds.arrays import as_real, from_real
+from riemtr.problem.clock import Clock
+from riemtr.problem.counts import Counts
+from riemtr.problem.curvature import Curvature
+from riemtr.problem.layout import flatten, like, owned
+from riemtr.problem.lazy import is_known, lazy, provide
+from riemtr.problem.shared_work import ROUGH_ACCURACY, NotDifferentiableError
 
-# Dimension up to which the matrix is formed by products where Lanczos does not decide.
-_FEW_PRODUCTS = 200
+if TYPE_CHECKING:
+    from riemtr.problem.problem import Problem
+
+# Singular values, over the largest, from which on vectors along symmetries are independent.
+_INDEPENDENT = 1e-8
 
 
-class Evaluation(LocalDerivatives):
+@dataclass(frozen=True)
+class Derivatives:
+    """The kinds of the derivatives of a cost.
+
+    Attributes
+    ----------
+    gradient : {"euclidean", "riemannian"}
+    hessian : {"euclidean", "riemannian", "differences"}
+        "differences": central differences of the Riemannian gradient.
+    embeds_vectors : bool
+        Whether tangent vectors must be embedded before a Euclidean Hessian sees them.
+    """
+
+    gradient: str
+    hessian: str
+    embeds_vectors: bool = True
+
+
+class Evaluation:
     """A problem at one point.
 
     Attributes are computed when first asked for and kept; :attr:`counts` says how often the cost
-    was asked for what.
+    was asked for what. Tangent vectors are arrays whose dot product is the metric of the manifold
+    (see :class:`riemtr.manifolds.TangentSpace`); ``here.space.unpack(vector)`` returns one in the
+    manifold's own form, which is the same on spheres, Stiefel manifolds and the like.
+
+    Parameters
+    ----------
+    problem : Problem
+    point : point of the manifold
+    counts : Counts
+        Receives the number of calls.
+    clock : Clock
+        Says when whoever asks wants no more than is known by then.
 
     Examples
     --------
@@ -52,13 +71,239 @@ class Evaluation(LocalDerivatives):
     (2.0, 0.0, array([[-2.]]))
     """
 
-    is_out_of_time: Callable[[], bool] = staticmethod(lambda: False)
-    """Whether whoever asks wants no more than what is known by now of the curvature."""
+    def __init__(self, problem: Problem, point: Any, counts: Counts, clock: Clock):
+        self.problem = problem
+        self.manifold: Manifold = problem.geometry
+        self.point = point
+        self.space: TangentSpace = self.manifold.space(point)
+        self.counts = counts
+        self.clock = clock
+        self.inner = self.space.inner
+        self.tangent = self.space.tangent
+
+    def moved(
+        self, vector: np.ndarray, move: Callable[[TangentSpace, Any], Any] = retraction
+    ) -> Evaluation | None:
+        """Return the evaluation at the end of a step; None where that is not on the manifold.
+
+        It counts into the same counters, and has the same clock.
+        """
+        point = like(move(self.space, vector), self.point)
+        if self.manifold.has_left(point):
+            return None
+        return self.problem.at(point, self.counts, self.clock)
+
+    # -- cost and gradient ------------------------------------------------------------------------
+
+    @lazy
+    def _local(self) -> Any:
+        """The cost's own object for the point."""
+        return self.problem.cost.at(self.point)
+
+    @lazy
+    def cost(self) -> float:
+        """The cost."""
+        self.counts.costs += 1
+        value = self._local.value
+        return value if type(value) is float else _as_float(value, self.precision)
+
+    @lazy
+    def _raw_gradient(self) -> Any:
+        """The gradient as the cost gives it: Euclidean, or a tangent vector in its own form."""
+        self.counts.gradients += 1
+        gradient = owned(self._local.gradient, self.point)
+        point = self.point
+        if not (isinstance(point, np.ndarray) and np.shape(gradient) == point.shape):
+            self._check_parts(gradient)
+        return gradient
+
+    def _check_parts(self, gradient: Any) -> None:
+        # Tangent vectors may have other parts than points, as on manifolds of fixed rank.
+        kind = self.problem.derivatives.gradient
+        if kind == "euclidean" or isinstance(self.point, np.ndarray):
+            wrong = mismatch(gradient, self.point)
+        else:
+            zero = self.space.unpack(self.space.zero())
+            wrong = mismatch(gradient, zero, of="tangent vector")
+        if wrong:
+            raise ValueError(f"the gradient{wrong}{self.manifold.gradient_hint(kind)}")
+
+    @lazy
+    def gradient(self) -> np.ndarray:
+        """Riemannian gradient."""
+        if self.problem.derivatives.gradient == "riemannian":
+            return self.space.pack(self._raw_gradient)
+        return self.space.gradient(self._raw_gradient)
+
+    @lazy
+    def gradient_norm(self) -> float:
+        """Norm of the Riemannian gradient."""
+        return self.norm(self.gradient)
+
+    def norm(self, vector: np.ndarray) -> float:
+        """Norm of a tangent vector at the point."""
+        return self.space.norm(vector)
+
+    def norm_outside(self, vector: np.ndarray) -> float:
+        """Norm of the part of a vector that is outside the tangent space."""
+        return self.norm(vector - self.tangent(vector))
+
+    # -- accuracy ---------------------------------------------------------------------------------
+
+    @lazy
+    def precision(self) -> float:
+        """Machine epsilon of the coarser of the point's floating-point type and the cost's."""
+        return self.problem.precision(self.point)
+
+    @lazy
+    def conversion_size(self) -> float:
+        """Norm of the Euclidean gradient, if the Hessian is converted from a Euclidean one.
+
+        The Riemannian Hessian is then a difference of terms of this size: where it is large beside
+        the Hessian, the digits that the terms share are lost.
+        """
+        if self.hessian_kind != "euclidean":
+            return 0.0
+        parts = flatten(self._raw_gradient, self.problem.layout)
+        return math.hypot(*map(safe_norm, parts))
+
+    @lazy
+    def noise(self) -> float:
+        """Rounding error of the cost, of the point's own rounding included."""
+        return self.precision * max(abs(self.cost), self.conversion_size)
+
+    def reach(self, vector: np.ndarray) -> float:
+        """Length of a step along a vector beside which roundings of the point are relative.
+
+        It is at least 1, and more far out where the metric does not shrink steps with the distance.
+        """
+        if self.manifold.bounded:
+            return 1.0
+        size = self.largest_entry
+        entry = max(
+            float(np.abs(part).max(initial=0.0))
+            for part in flatten(self.space.unpack(vector), self.problem.layout)
+        )
+        return max(1.0, size * self.norm(vector) / entry) if entry > 0.0 else 1.0
+
+    @lazy
+    def largest_entry(self) -> float:
+        """The largest entry of the arrays of the point, by magnitude."""
+        arrays = flatten(self.point, self.problem.layout)
+        return max(float(np.abs(array).max(initial=0.0)) for array in arrays)
+
+    # -- Hessian products -------------------------------------------------------------------------
+
+    @lazy
+    def hessian_kind(self) -> str:
+        """The kind of Hessian products here, as in :class:`Derivatives`."""
+        kind = self.problem.derivatives.hessian
+        if kind == "differences" or not hasattr(self._local, "hessian"):
+            return "differences"
+        # At other points there may be a Hessian.
+        return kind if getattr(self._local, "has_hessian", True) else "differences"
+
+    def hessian(self, vector: np.ndarray) -> np.ndarray:
+        """Riemannian Hessian product."""
+        if self.hessian_kind == "differences":
+            return self._difference(vector)
+        try:
+            product = self._product(self._local.hessian, vector)
+        except NotDifferentiableError:
+            provide(self, hessian_kind="differences")
+            return self._difference(vector)
+        self.counts.hessian_products += 1
+        return product
+
+    def _product(self, product: Callable[[Any], Any], vector: np.ndarray) -> np.ndarray:
+        """Riemannian Hessian product from the one that the cost offers."""
+        space = self.space
+        if self.hessian_kind == "riemannian":
+            own = space.unpack(vector)
+            image = owned(product(own), self.point)
+            wrong = mismatch(image, own, of="vector")
+            if wrong:
+                raise ValueError(f"a Hessian product{wrong}")
+            return space.pack(image)
+        embeds = self.problem.derivatives.embeds_vectors
+        image = product(space.embed(vector) if embeds else space.unpack(vector))
+        point = self.point
+        if (
+            type(image) is np.ndarray
+            and type(point) is np.ndarray
+            and image.shape == point.shape
+            and image.dtype == point.dtype
+        ):
+            result = space.hessian(self._raw_gradient, image, vector)
+            # A cost may use its arrays again.
+            return result.copy() if np.may_share_memory(result, image) else result
+        image = owned(image, point)
+        wrong = mismatch(image, point)
+        if wrong:
+            raise ValueError(f"a Hessian product{wrong}")
+        return space.hessian(self._raw_gradient, image, vector)
+
+    def _difference(self, vector: np.ndarray, share: float = 1.0) -> np.ndarray:
+        length = self.norm(vector)
+        self.counts.hessian_products += 1
+        if length == 0.0:
+            return 0.0 * vector
+        # The cube root of the precision balances truncation and rounding of central differences.
+        step = share * float(np.cbrt(self.precision)) * self.reach(vector) / length
+        ahead, behind = (self._gradient_nearby(sign * step * vector) for sign in (1.0, -1.0))
+        return (ahead - behind) * (0.5 / step)
+
+    def _gradient_nearby(self, displacement: np.ndarray) -> np.ndarray:
+        nearby = Evaluation(self.problem, self.space.move(displacement), self.counts, self.clock)
+        return self.space.transported(nearby.gradient, nearby.space)
+
+    def second_opinion(self, vector: np.ndarray) -> np.ndarray:
+        """Hessian product once more; by differences, with steps half as long.
+
+        Where the steps are too long the two differ, and by most of the error of both.
+        """
+        if self.hessian_kind == "differences":
+            return self._difference(vector, share=0.5)
+        return self.hessian(vector)
+
+    def precondition(self, vector: np.ndarray) -> np.ndarray:
+        """Apply the problem's preconditioner (the identity if it has none)."""
+        if self.problem.preconditioner is None:
+            return vector
+        own = self.space.unpack(vector)
+        image = self.problem.preconditioner(self.point, own)
+        wrong = mismatch(image, own, of="vector")
+        if wrong:
+            raise ValueError(f"the result of preconditioner(point, vector){wrong}")
+        return self.space.pack(owned(image, self.point))
+
+    # -- symmetries -------------------------------------------------------------------------------
+
+    @lazy
+    def symmetries(self) -> np.ndarray:
+        """Orthonormal rows that span the directions along which the cost does not change."""
+        given = self.problem.symmetries
+        vectors = [] if given is None else list(given(self.point))
+        if not vectors or not self.manifold.dot_metric:
+            return np.zeros((0, 0))
+        packed = (self.tangent(self.space.pack(owned(each, self.point))) for each in vectors)
+        _, values, rows = np.linalg.svd(np.array([as_real(each) for each in packed]), False)
+        return rows[values > _INDEPENDENT * values.max(initial=0.0)]
+
+    def across(self, vector: np.ndarray) -> np.ndarray:
+        """Return a vector without its part along the symmetries."""
+        rows = self.symmetries
+        if not len(rows):
+            return vector
+        flat = as_real(vector)
+        return from_real(flat - (rows @ flat) @ rows, vector)
+
+    # -- Hessian matrix ---------------------------------------------------------------------------
 
     @lazy
     def basis(self) -> TangentBasis:
         """Orthonormal basis of the tangent space."""
-        return tangent_basis(self.manifold, self.point)
+        return self.space.basis()
 
     @property
     def offers_matrix(self) -> bool:
@@ -66,6 +311,15 @@ class Evaluation(LocalDerivatives):
         converts = self.hessian_kind == "euclidean"
         one_array = isinstance(self.point, np.ndarray)
         return converts and one_array and hasattr(self._local, "hessian_matrix")
+
+    @property
+    def _rounds_matrix(self) -> bool:
+        return getattr(self._local, "rounds_matrix", False)
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the Hessian matrix is already known."""
+        return is_known(self, "_matrix")
 
     @lazy
     def _matrix(self) -> np.ndarray:
@@ -77,27 +331,32 @@ class Evaluation(LocalDerivatives):
     @lazy
     def _rough_matrix(self) -> np.ndarray:
         self.counts.hessian_matrices += 1
-        return self._riemannian(self._local.rough_hessian_matrix())
+        return self._riemannian(self._local.hessian_matrix(accuracy=ROUGH_ACCURACY))
 
     def _riemannian(self, ambient: np.ndarray) -> np.ndarray:
         """Matrix of the Riemannian Hessian from that of the Euclidean one."""
-        if isinstance(self.basis, FlatBasis) and self.point.dtype.kind == "f":
-            return 0.5 * (ambient + ambient.T)
+        convert = getattr(self.space, "hessian_matrix", None)
+        if convert is not None:
+            return convert(self.basis, self._raw_gradient, ambient)
         return self._symmetric(lambda vector: self._ambient_product(ambient, vector))
 
-    def _ambient_product(self, ambient: np.ndarray, vector: Any) -> Any:
-        embedded = embed(self.manifold, self.point, vector)
+    def _ambient_product(self, ambient: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        embedded = self.space.embed(vector)
         product = (ambient @ embedded.ravel()).reshape(embedded.shape)
-        return riemannian_hessian(self.manifold, self.point, self._raw_gradient, product, vector)
+        return self.space.hessian(self._raw_gradient, product, vector)
 
-    def _symmetric(self, product: Any) -> np.ndarray:
+    def _symmetric(self, product: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         basis = self.basis
         matrix = np.empty((basis.dim, basis.dim))
         for column, unit in enumerate(np.eye(basis.dim)):
-            if self.is_out_of_time():
+            if self.clock.expired:
                 raise OutOfTimeError(f"after {column} of {basis.dim} columns of the Hessian matrix")
             matrix[:, column] = basis.coordinates(product(basis.vector(unit)))
+        self.matrix_asymmetry = float(np.abs(matrix - matrix.T).max(initial=0.0))
         return 0.5 * (matrix + matrix.T)
+
+    matrix_asymmetry = 0.0
+    """Largest difference between entries of the Hessian matrix that should be the same."""
 
     def hessian_matrix(self) -> np.ndarray:
         """Matrix of the Riemannian Hessian in the coordinates of :attr:`basis`."""
@@ -106,14 +365,19 @@ class Evaluation(LocalDerivatives):
     def step_matrix(self) -> np.ndarray:
         """The Hessian matrix to the accuracy that steps need.
 
-        In single precision where the cost offers that at a lower price, and no better is known.
+        It has fewer digits where the cost offers that at a lower price, and no better is known.
         """
-        return _finite(self._rough_matrix if self._is_rough else self._matrix)
+        return _finite(self.rough_matrix if self.is_rough else self._matrix)
 
     @property
-    def _is_rough(self) -> bool:
-        offers_rough = self.offers_matrix and hasattr(self._local, "rough_hessian_matrix")
-        return offers_rough and not self.has_matrix
+    def rough_matrix(self) -> np.ndarray:
+        """The Hessian matrix to five digits."""
+        return self._rough_matrix
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether a matrix to five digits is offered, and no better one is known."""
+        return not self.has_matrix and self.offers_matrix and self._rounds_matrix
 
     @property
     def has_step_matrix(self) -> bool:
@@ -125,103 +389,60 @@ class Evaluation(LocalDerivatives):
         """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
         return np.linalg.eigh(_finite(self.hessian_matrix()))
 
-    @property
-    def has_matrix(self) -> bool:
-        """Whether the Hessian matrix is already known."""
-        return is_known(self, "_matrix")
-
-    def release(self) -> None:
-        """Let go of what the cost keeps of the point, which may be as long as its data.
-
-        It is computed anew where it is asked for.
-        """
-        forget(self, "_local")
-
-    def follow(self, earlier: Evaluation) -> None:
-        """Take over from an earlier point of the same run what may save a matrix here, and time."""
-        self._record = earlier.hessian_record
-        self.is_out_of_time = earlier.is_out_of_time
-
-    _record: Any = None
-
-    @property
-    def hessian_record(self) -> Any:
-        """What the cost can use at later points of the last Hessian matrix that was formed."""
-        own = getattr(self._local, "hessian_record", None) if is_known(self, "_local") else None
-        return self._record if own is None else own
-
-    def _has_positive_floor(self, tolerance: float) -> bool:
-        """Whether an earlier point's Hessian matrix shows that this one is positive as well."""
-        offer = getattr(self._local, "hessian_floor", None)
-        if offer is None or self._record is None or self.has_step_matrix:
-            return False
-        floor = offer(self._record)
-        if floor is None:
-            return False
-        self.counts.hessian_matrices += 1
-        positive = is_clearly_positive(
-            self, self._riemannian(floor), tolerance, 2.0 * ROUGH_ACCURACY
-        )
-        if positive:
-            self._proved_bound = -tolerance
-        return positive
-
-    def curvature(self, tolerance: float) -> Curvature:
-        """Smallest Hessian eigenvalue, known well enough to compare it with ``-tolerance``.
-
-        Dense where the matrix is cheap or known, else by Lanczos, which stops as soon as the
-        comparison is decided.
-        """
-        known = self._curvature
-        if known is not None and known.decides(tolerance):
-            return known
-        try:
-            found = self._find_curvature(tolerance)
-        # Of the cost, beside its domain, or with very many variables.
-        except (np.linalg.LinAlgError, NonFiniteHessianError, OutOfTimeError, MemoryError):
-            found = UNKNOWN_CURVATURE
-        self._curvature = found.not_below(self._proved_bound)
-        return self._curvature
-
-    def _find_curvature(self, tolerance: float) -> Curvature:
-        if self.offers_matrix or self.has_matrix:
-            return dense_curvature(self)
-        found = lanczos_curvature(self, tolerance)
-        small = dimension(self.manifold) <= _FEW_PRODUCTS and math.isfinite(found.min_eigenvalue)
-        return dense_curvature(self) if small and not found.decides(tolerance) else found
-
-    _curvature: Curvature | None = None
-    _proved_bound = -math.inf  # of the smallest eigenvalue, by a floor
-    _is_negative = False
+    @lazy
+    def curvature(self) -> Curvature:
+        """The extreme eigenvalues of the Hessian, as far as they were asked for."""
+        return Curvature(self)
 
     @property
     def known_curvature(self) -> Curvature | None:
-        """The curvature, where it was asked for or is known to be negative."""
-        if self._curvature is None and self._is_negative:
-            self._curvature = dense_curvature(self)
-        return self._curvature
+        """The curvature, where it was asked for."""
+        return self.curvature if is_known(self, "curvature") else None
 
-    def is_positive_to(self, tolerance: float) -> bool | None:
-        """Whether no Hessian eigenvalue is below ``-tolerance``, decided the cheapest way.
 
-        Cholesky factorizations decide it at a fraction of the price of an eigenvalue, and the
-        matrix for steps is mostly accurate enough. None where rounding leaves it open.
-        """
-        decided = None
-        if self._curvature is None and (self.offers_matrix or self.has_matrix):
-            if self._has_positive_floor(tolerance):
-                return True
-            # What is not positive needs its matrix in any case, to be left.
-            if self._is_rough:
-                decided = is_positive(self, self._rough_matrix, tolerance, ROUGH_ACCURACY)
-            if decided is None:
-                decided = is_positive(self, self._matrix, tolerance)
-            self._is_negative = decided is False
-        if decided is None:
-            curvature = self.curvature(tolerance)
-            if curvature.decides(tolerance):
-                decided = curvature.lower_bound >= -tolerance
-        return decided
+def _as_float(value: Any, precision: float) -> float:
+    """Return a cost as a float, or say why it is none."""
+    if hasattr(value, "detach"):
+        value = value.detach()
+    if not isinstance(value, np.ndarray) and hasattr(value, "__array__"):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(())[()]
+    if isinstance(value, (complex, np.complexfloating)):
+        if not abs(value.imag) <= precision**0.5 * abs(value):
+            raise ValueError(
+                f"the cost must return one real number; it returned {value!r}: is a conjugate "
+                f"missing?"
+            )
+        value = value.real
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        hint = ""
+        if callable(value):
+            hint = "; value and gradient are attributes or properties, not methods"
+        elif "ArrayBox" in type(value).__name__:
+            hint = "; write it with autograd.numpy, whose values those are, not with numpy"
+        raise ValueError(
+            f"the cost must return one real number; it returned {value!r}{hint}"
+        ) from None
+
+
+def mismatch(vector: Any, model: Any, where: str = "", of: str = "point") -> str:
+    """Say how a vector's arrays are not those of a point or another vector; nothing if they are."""
+    if isinstance(model, np.ndarray):
+        if np.shape(vector) == model.shape:
+            return ""
+        return f"{where} must have the shape of the {of}, {model.shape}; it has {np.shape(vector)}"
+    if isinstance(vector, np.ndarray) or not hasattr(vector, "__len__"):
+        found = f"it is an array of shape {np.shape(vector)}"
+    elif len(vector) != len(model):
+        found = f"it has {len(vector)}"
+    else:
+        pairs = enumerate(zip(vector, model, strict=True))
+        mismatches = (mismatch(*pair, f"{where}[{index}]", of) for index, pair in pairs)
+        return next(filter(None, mismatches), "")
+    return f"{where} must have {len(model)} parts, as the {of} has; {found}"
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:

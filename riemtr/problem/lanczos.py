@@ -1,45 +1,38 @@
 r"""The smallest eigenvalue of a Hessian from products alone, with an error bound.
 
-By Lanczos with full reorthogonalisation from a random start. The smallest Ritz value
-:math:`\theta` overestimates :math:`\lambda_{\min}`. By how much at most follows from what k steps
-know of the spectrum, which is the first 2k moments of the start's spectral measure: any measure
-with these moments has at a point x a mass of at most :math:`1/\sum_{j \le k} p_j(x)^2`, the
-Christoffel function, with :math:`p_j` the orthonormal polynomials of the Lanczos recurrence
+By Lanczos from a random start. The smallest Ritz value :math:`\theta` overestimates
+:math:`\lambda_{\min}`. By how much at most follows from what k steps know of the spectrum, which is
+the first 2k moments of the start's spectral measure: any measure with these moments has on
+:math:`(-\infty, x]`, for x left of all Ritz values, a mass of at most
+:math:`1/\sum_{j \le k} p_j(x)^2` (the Christoffel function, by the inequality of Chebyshev, Markov
+and Stieltjes), with :math:`p_j` the orthonormal polynomials of the Lanczos recurrence
 
 .. math:: \beta_j p_j(x) = (x - \alpha_j)\,p_{j-1}(x) - \beta_{j-1} p_{j-2}(x), \qquad p_0 = 1.
 
-(For :math:`K(t) = \sum_j p_j(x) p_j(t)`, the mass times :math:`K(x)^2` is at most
-:math:`\int K^2 = K(x)`.) An eigenvector's mass is its squared overlap with the random start, on a
-space of dimension d at least :math:`\delta^2\pi/(2d)` with probability :math:`1 - \delta`. Left of
-:math:`\theta` the function grows with x, so that once it is below that at x there is no eigenvalue
-at x or left of it, whatever the spectrum; and the signs of :math:`p_j(x)` tell whether a Ritz
-value is. After d steps only rounding is left.
+An eigenvector's mass is its squared overlap with the random start, on a space of dimension d at
+least :math:`\delta^2\pi/(2d)` with probability :math:`1 - \delta`. Once the Christoffel function at
+x is below that, there is no eigenvalue at x or left of it, whatever the spectrum.
 
-One more product measures the residual of the result itself. What it exceeds the expected by (a
-Hessian by differences that are too coarse, or one that is not symmetric) widens the bounds.
+Memory is bounded. The recurrence itself needs three vectors. Further vectors are kept, up to
+``STORED_ENTRIES`` numbers in all (128 MB), so that a direction can be put together without a second
+pass; and while they are few, or the dimension is small, new vectors are orthogonalised against
+them. Beyond that the recurrence runs on its own: in finite precision it is exact Lanczos for a
+matrix whose eigenvalues lie in tiny clusters around the true ones (Greenbaum, Linear Algebra Appl.
+113, 1989), and the bound above is on the mass of a whole half-line, so that it stands. Only the
+number of steps says nothing then: more of them than dimensions need not be the end.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dstev
 
-from riemtr.manifolds import as_real, dimension, from_real, random_tangent
-from riemtr.problem.curvature import (
-    NO_CURVATURE,
-    UNKNOWN_CURVATURE,
-    Curvature,
-    accuracy_of,
-    checked,
-    rounding_of,
-)
+from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem.layout import flatten
 
 if TYPE_CHECKING:
@@ -47,55 +40,269 @@ if TYPE_CHECKING:
 
 # Chance that the error bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
-# Bisections of the error bound, between nothing and what is wanted of it.
-_BISECTIONS = 7
-# Residual of a direction of negative curvature, relative to it, that is good enough to follow.
-_WITNESS = 0.02
-_MAX_STEPS = 2000
-_MAX_ENTRIES = 2**27  # of all vectors together, 1 GiB
+# Entries of all the vectors that are kept together: 128 MB in double precision.
+STORED_ENTRIES = 2**24
+# Vectors that are kept whatever their size: as many as the recurrence itself works on.
+_FEWEST_STORED = 3
+# Entries of the kept vectors up to which orthogonalising against them costs next to nothing beside
+# the Python around a product.
+_CHEAP_ENTRIES = 2**17
+# Dimension up to which all vectors are kept orthogonal: as many steps as there are dimensions then
+# tell the whole spectrum, however ill-conditioned it is.
+_ORTHOGONAL_DIMENSION = 1000
+# Steps at most; a spectrum that needs more is not decided by Lanczos.
+_MAX_STEPS = 20_000
+# Steps at most over the dimension. A recurrence whose vectors are not orthogonal finds eigenvalues
+# again and again, and needs more steps than there are dimensions for the last ones.
+_MOST_REPEATED = 3
+# Share of its length that a vector keeps which was orthogonal to the others already.
+_KEPT = 0.7
+# Steps up to which LAPACK's plain QR iteration is the fastest for the tridiagonal matrix.
 _FEW_STEPS = 64
-# Of the random start: no seed that a user would draw their own starts from.
+# Bisections of the error bound, between nothing and the one that is wanted.
+_BISECTIONS = 7
+# Seed of the random start; no user draws their own starts from it.
 _SEED = 0x1A2C205
 
 
-def lanczos_curvature(here: Evaluation, tolerance: float) -> Curvature:
-    """Curvature from Hessian products, as few as decide it against ``-tolerance``."""
-    dim = dimension(here.manifold)
-    if dim == 0:
-        return NO_CURVATURE
-    basis = (_ArrayKrylov if here.problem.has_euclidean_vectors else _Krylov)(here)
-    diagonal: list[float] = []
-    offdiagonal: list[float] = []
-    threshold = _Exclusion(-tolerance, dim)
-    steps = min(dim, _MAX_STEPS, max(_FEW_STEPS, _MAX_ENTRIES // dim))
-    vector = random_tangent(here.manifold, here.point, _generator(here))
-    vector = here.in_precision(vector / here.norm(vector))
-    looked = False
-    for step in range(1, steps + 1):
-        basis.append(vector)
+class Krylov:
+    """The Lanczos recurrence at one point, as far as it has been taken.
+
+    Parameters
+    ----------
+    here : Evaluation
+        The point, whose Hessian is multiplied with, across the problem's symmetries.
+
+    Attributes
+    ----------
+    steps : int
+        Number of steps taken.
+    diagonal, offdiagonal : list of float
+        The tridiagonal matrix; the last off-diagonal entry belongs to the next step.
+    spread : float
+        A bound of the size of the tridiagonal matrix, from its entries.
+    exhausted : bool
+        Whether the recurrence has come to its end, and the spectrum is known.
+    at_limit : bool
+        Whether there are no further steps to take.
+    asymmetry : float
+        Largest difference seen between <u, Hv> and <v, Hu>.
+    finite : bool
+        False once a product was not finite.
+    """
+
+    def __init__(self, here: Evaluation):
+        self._here = here
+        self.dim = here.manifold.dim - len(here.symmetries)
+        self.steps = 0
+        self.diagonal: list[float] = []
+        self.offdiagonal: list[float] = []
+        self.spread = self.asymmetry = 0.0
+        self.exhausted, self.at_limit, self.finite = False, self.dim <= 0, True
+        self._largest_diagonal = self._largest_offdiagonal = 0.0
+        self._orthogonal = here.manifold.dot_metric
+        vector = here.space.random(_generator(here))
+        if len(here.symmetries):
+            vector = here.across(vector)
+            vector = vector / vector.real.dtype.type(here.norm(vector) or 1.0)
+        self._vector = vector
+        self._before: np.ndarray | None = None
+        self._rows = np.zeros((0, 0))
+        self._stored = 0
+        self._room = max(STORED_ENTRIES // max(as_real(vector).size, 1), _FEWEST_STORED)
+        self._most = min(_MAX_STEPS, _MOST_REPEATED * self.dim)
+        self._enough = 2.0 * self.dim / math.pi / FAILURE_PROBABILITY**2
+        self._chain = _Chain(math.nan)
+
+    def step(self, accuracy: float) -> None:
+        """Take one more step; products are known to a relative accuracy."""
+        here, vector, before = self._here, self._vector, self._before
         image = here.hessian(vector)
-        diagonal.append(here.inner(vector, image))
-        remainder, residual = basis.orthogonalize(image)
-        if not math.isfinite(diagonal[-1] + residual):
-            return UNKNOWN_CURVATURE
-        spread = max(diagonal) - min(diagonal) + 2.0 * max(offdiagonal, default=0.0)
-        negligible = accuracy_of(here) * max(spread, abs(diagonal[-1]))
-        last = step == steps or residual <= negligible or here.is_out_of_time()
-        # What is negligible is rounding, but for all one knows also a little of the spectrum.
-        offdiagonal.append(0.0 if step == dim else residual)
-        threshold.extend(diagonal[-1], offdiagonal[-1])
-        # Looking at the Ritz vectors costs O(step^2): where once is not enough, do so at a growing
-        # distance.
-        told = threshold.crossed or threshold.excluded
-        if last or (told and (not looked or step % max(1, step // 8) == 0)):
-            looked = True
-            found, settled = _ritz(here, diagonal, offdiagonal, tolerance)
-            if last or settled:
-                expected = residual * abs(float(found.direction[-1]))
-                found = replace(found, direction=basis.combine(found.direction))
-                return checked(here, found, expected)
-        vector = remainder / residual
-    raise AssertionError("the last step returns")
+        flat = as_real(vector)
+        if self._stored < self._room:
+            if self._stored >= len(self._rows):
+                self._rows = _enlarged(self._rows, self._stored, self._room, flat)
+            self._rows[self._stored] = flat
+            self._stored += 1
+        alpha = here.inner(vector, image)
+        self.diagonal.append(alpha)
+        self.steps += 1
+        remainder = image - alpha * vector
+        if before is not None:
+            beta = self.offdiagonal[-1]
+            self.asymmetry = max(self.asymmetry, abs(here.inner(before, image) - beta))
+            remainder -= beta * before
+        remainder = here.tangent(remainder)
+        if len(here.symmetries):
+            remainder = here.across(remainder)
+        residual = here.norm(remainder)
+        cheap = self._rows.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
+        if self._orthogonal and cheap and self._stored == self.steps:
+            known = self._rows[: self._stored]
+            for _ in range(2):
+                flat = as_real(remainder)
+                remainder = from_real(flat - (known @ flat) @ known, remainder)
+                shorter, residual = residual, here.norm(remainder)
+                if residual > _KEPT * shorter:  # next to nothing was removed: once is enough
+                    break
+        else:
+            self._orthogonal = False
+        self.finite = math.isfinite(alpha + residual)
+        self._largest_diagonal = max(self._largest_diagonal, abs(alpha))
+        self.spread = self._largest_diagonal + 2.0 * self._largest_offdiagonal
+        complete = self._orthogonal and self.steps == self.dim
+        # A remainder of rounding alone might hide a little of the spectrum all the same.
+        self.exhausted = complete or residual <= accuracy * self.spread
+        self.offdiagonal.append(0.0 if complete else residual)
+        self.at_limit = self.exhausted or not self.finite or self.steps >= self._most
+        if not self.at_limit:
+            self._largest_offdiagonal = max(self._largest_offdiagonal, residual)
+            self._before, self._vector = vector, remainder / remainder.dtype.type(residual)
+
+    def side_of(self, x: float) -> int:
+        """Return 1 if no eigenvalue is at x or left of it, -1 if a Ritz value is, 0 otherwise.
+
+        Asked for the same x again, it looks at no more than the steps since.
+        """
+        chain = self._chain
+        if chain.x != x:
+            chain = self._chain = _Chain(x)
+        return chain.advance(self.diagonal, self.offdiagonal, self._enough)
+
+    def extremes(self) -> tuple[float, float, float]:
+        """Return the smallest and the largest Ritz value, and the residual of the smallest."""
+        smallest, largest, vector = self._ends(self.steps)
+        return smallest, largest, self.offdiagonal[-1] * abs(float(vector[-1]))
+
+    def _ends(self, count: int) -> tuple[float, float, np.ndarray]:
+        """Return the extreme eigenvalues of a leading block, and the eigenvector of the smallest.
+
+        The block is brought to order one, or squares of its entries might underflow.
+        """
+        largest = max(map(abs, self.diagonal)) + 2.0 * max(self.offdiagonal[:-1], default=0.0)
+        scale = largest or 1.0
+        diagonal = np.array(self.diagonal[:count]) / scale
+        offdiagonal = np.array(self.offdiagonal[: count - 1]) / scale
+        if count <= _FEW_STEPS:
+            beside = offdiagonal if count > 1 else np.zeros(1)
+            values, vectors, failed = dstev(diagonal, beside)
+            if not failed:
+                return scale * float(values[0]), scale * float(values[-1]), vectors[:, 0]
+        first, last = (0, 0), (count - 1, count - 1)
+        low, vector = eigh_tridiagonal(diagonal, offdiagonal, select="i", select_range=first)
+        high = eigh_tridiagonal(
+            diagonal, offdiagonal, eigvals_only=True, select="i", select_range=last
+        )
+        return scale * float(low[0]), scale * float(high[0]), vector[:, 0]
+
+    def excludes(self, x: float) -> bool:
+        """Whether no eigenvalue is at x or left of it."""
+        return _Chain(x).advance(self.diagonal, self.offdiagonal, self._enough) > 0
+
+    def excludes_above(self, x: float) -> bool:
+        """Whether no eigenvalue is at x or right of it."""
+        opposite = [-entry for entry in self.diagonal]
+        return _Chain(-x).advance(opposite, self.offdiagonal, self._enough) > 0
+
+    def error(self, smallest: float, wanted: float) -> float:
+        """Bound how far the smallest eigenvalue is below the smallest Ritz value.
+
+        The search begins with the bound that is ``wanted``, if that is possible.
+        """
+        tiny = 1e-16 * abs(smallest)
+        if self.exhausted and self.offdiagonal[-1] == 0.0:
+            return 0.0
+        far = wanted if wanted > tiny else max(abs(smallest), 1e-300)
+        near = 0.0
+        while not self.excludes(smallest - far):
+            near, far = far, 4.0 * far
+            if not math.isfinite(far):
+                return math.inf
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (near + far)
+            near, far = (near, middle) if self.excludes(smallest - middle) else (middle, far)
+        return far
+
+    def best_kept(self) -> tuple[np.ndarray, float, float]:
+        """Return the unit vector of the smallest curvature among the combinations of kept vectors.
+
+        The curvature along it and the norm of its residual come second and third. All are those of
+        the smallest Ritz value where all vectors were kept.
+        """
+        value, _, coefficients = self._ends(self._stored)
+        residual = self.offdiagonal[self._stored - 1] * abs(float(coefficients[-1]))
+        return self._combination(coefficients), value, residual
+
+    def ritz_vector(self) -> np.ndarray:
+        """Return the unit vector of the smallest Ritz value.
+
+        The vectors that were not kept are computed a second time.
+        """
+        here, count = self._here, self._stored
+        *_, coefficients = self._ends(self.steps)
+        if count == self.steps:
+            return self._combination(coefficients)
+        total = from_real(coefficients[:count] @ self._rows[:count], self._vector)
+        before, vector = (
+            from_real(self._rows[row].copy(), self._vector) for row in (count - 2, count - 1)
+        )
+        for step in range(count - 1, self.steps - 1):
+            remainder = here.hessian(vector) - self.diagonal[step] * vector
+            remainder -= self.offdiagonal[step - 1] * before
+            remainder = here.across(here.tangent(remainder))
+            before, vector = vector, remainder / self.offdiagonal[step]
+            total += float(coefficients[step + 1]) * vector
+        return total / total.real.dtype.type(here.norm(total))
+
+    def _combination(self, coefficients: np.ndarray) -> np.ndarray:
+        total = from_real(coefficients @ self._rows[: len(coefficients)], self._vector)
+        return total / total.real.dtype.type(self._here.norm(total))
+
+
+def _enlarged(rows: np.ndarray, stored: int, room: int, like: np.ndarray) -> np.ndarray:
+    """Return rows with room for half as many again."""
+    # Zeros, since BLAS may look at rows not filled yet, and complain about what is there.
+    larger = np.zeros((min(max(3 * stored // 2, 16), room), like.size), dtype=like.dtype)
+    if stored:
+        larger[:stored] = rows[:stored]
+    return larger
+
+
+class _Chain:
+    """The orthonormal polynomials of the recurrence at one number, as far as they were computed.
+
+    Left of all Ritz values their signs alternate, as those of a Sturm sequence do, and the sum of
+    their squares is the inverse of the Christoffel function.
+    """
+
+    def __init__(self, x: float):
+        self.x = x
+        self._count = self._side = 0
+        self._before, self._value, self._total, self._beta = 0.0, 1.0, 1.0, 0.0
+
+    def advance(self, diagonal: list[float], offdiagonal: list[float], enough: float) -> int:
+        """Take the steps since the last time into account; return the side of ``side_of``."""
+        if self._side:
+            return self._side
+        x, before, value, total = self.x, self._before, self._value, self._total
+        beta_before = self._beta
+        for step in range(self._count, len(offdiagonal)):
+            new = (x - diagonal[step]) * value - beta_before * before
+            beta = offdiagonal[step]
+            if not new * value < 0.0 and new * value == new * value:
+                self._side = -1
+                return -1
+            if beta == 0.0:
+                self._side = 1
+                return 1
+            before, value, beta_before = value, new / beta, beta
+            total += value * value
+            if total >= enough:
+                self._side = 1
+                return 1
+        self._count = len(offdiagonal)
+        self._before, self._value, self._total, self._beta = before, value, total, beta_before
+        return 0
 
 
 def _generator(here: Evaluation) -> np.random.Generator:
@@ -104,160 +311,7 @@ def _generator(here: Evaluation) -> np.random.Generator:
     A run that left a saddle along what one start has seen is led to where the same start sees as
     little of the rest as before.
     """
-    arrays = flatten(here.point, getattr(here.manifold, "point_layout", 1))
-    return np.random.default_rng([_SEED, *(crc32(np.asarray(array).tobytes()) for array in arrays)])
-
-
-class _Exclusion:
-    """What the Lanczos recurrence tells of eigenvalues at x or beyond, as seen from the others.
-
-    Attributes
-    ----------
-    excluded : bool
-        Whether there are none, but for the failure probability.
-    crossed : bool
-        Whether a Ritz value is at x or left of it.
-    """
-
-    def __init__(self, x: float, dim: int):
-        self.x = x
-        self.excluded = self.crossed = False
-        self._enough = 2.0 * dim / math.pi / FAILURE_PROBABILITY**2
-        self._before, self._value, self._offdiagonal = 0.0, 1.0, 0.0
-        self._total = 1.0
-
-    def extend(self, diagonal: float, offdiagonal: float) -> None:
-        """Take one more step into account; an off-diagonal of zero ends the recurrence."""
-        new = (self.x - diagonal) * self._value - self._offdiagonal * self._before
-        self.crossed = self.crossed or new * self._value >= 0.0
-        if offdiagonal == 0.0:
-            self.excluded = True
-            return
-        self._before, self._value = self._value, new / offdiagonal
-        self._offdiagonal = offdiagonal
-        self._total += self._value * self._value
-        self.excluded = self.excluded or self._total >= self._enough
-
-
-def _is_excluded(x: float, diagonal: list[float], offdiagonal: list[float], dim: int) -> bool:
-    """Whether no eigenvalue is at x or beyond, where x is outside of all Ritz values."""
-    exclusion = _Exclusion(x, dim)
-    for pair in zip(diagonal, offdiagonal, strict=True):
-        exclusion.extend(*pair)
-        if exclusion.excluded:
-            return True
-    return False
-
-
-def _ritz(
-    here: Evaluation, diagonal: list[float], offdiagonal: list[float], tolerance: float
-) -> tuple[Curvature, bool]:
-    """Extreme Ritz values, and whether they settle what there is to know.
-
-    The direction is still in coordinates of the Krylov basis.
-    """
-    values, vectors = _eigenpairs(np.array(diagonal), np.array(offdiagonal[:-1]))
-    smallest, largest = float(values[0]), float(values[-1])
-    rounding = rounding_of(here, max(abs(smallest), abs(largest)), len(values))
-    dim = dimension(here.manifold)
-
-    def excluded(x: float) -> bool:
-        return _is_excluded(x, diagonal, offdiagonal, dim)
-
-    bound = rounding + _error(smallest, smallest + tolerance - rounding, excluded)
-    found = Curvature(smallest, largest, bound, vectors[:, 0], rounding)
-    if smallest + rounding < -tolerance:
-        # A witness good enough to follow, and a saddle told from a maximizer.
-        witness = offdiagonal[-1] * abs(float(vectors[-1, 0])) <= _WITNESS * -smallest
-        told = largest > tolerance or excluded(tolerance - rounding)
-        return found, witness and told
-    return found, found.decides(tolerance)
-
-
-def _error(smallest: float, wanted: float, excluded: Callable[[float], bool]) -> float:
-    """Bound how far the smallest eigenvalue is below the smallest Ritz value.
-
-    Begins where it is ``wanted`` to be, if that is possible: the bound is then no larger.
-    """
-    tiny = 1e-16 * abs(smallest)
-    if excluded(smallest - tiny):
-        return 0.0
-    far = wanted if wanted > tiny else max(abs(smallest), 1e-300)
-    near = 0.0
-    while not excluded(smallest - far):
-        near, far = far, 4.0 * far
-        if not math.isfinite(far):
-            return math.inf
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (near + far)
-        near, far = (near, middle) if excluded(smallest - middle) else (middle, far)
-    return far
-
-
-def _eigenpairs(diagonal: np.ndarray, offdiagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues, in ascending order, and eigenvectors of a symmetric tridiagonal matrix."""
-    if len(diagonal) <= _FEW_STEPS:  # QR iteration: most of the others' time would be overhead
-        values, vectors, failed = dstev(diagonal, offdiagonal if len(diagonal) > 1 else np.zeros(1))
-        if not failed:
-            return values, vectors
-    return eigh_tridiagonal(diagonal, offdiagonal)
-
-
-class _Krylov:
-    """Orthonormal tangent vectors at one point of any manifold."""
-
-    def __init__(self, here: Evaluation):
-        self._here = here
-        self._vectors: list[Any] = []
-
-    def append(self, vector: Any) -> None:
-        self._vectors.append(vector)
-
-    def orthogonalize(self, vector: Any) -> tuple[Any, float]:
-        # Twice is enough. In between back to the tangent space: where little is left but rounding,
-        # that matters.
-        vector = self._here.tangent(self._reduce(vector))
-        vector = self._reduce(vector)
-        return vector, self._here.norm(vector)
-
-    def _reduce(self, vector: Any) -> Any:
-        for known in self._vectors:
-            vector = vector - self._here.inner(known, vector) * known
-        return vector
-
-    def combine(self, coefficients: np.ndarray) -> Any:
-        total = float(coefficients[0]) * self._vectors[0]
-        for coefficient, vector in zip(coefficients[1:], self._vectors[1:], strict=True):
-            total = total + float(coefficient) * vector
-        return total / self._here.norm(total)
-
-
-class _ArrayKrylov(_Krylov):
-    """The same for arrays in the Euclidean metric, at the speed of matrix products."""
-
-    def __init__(self, here: Evaluation):
-        super().__init__(here)
-        self._rows = np.zeros((0, 0))
-        self._count = 0
-
-    def append(self, vector: Any) -> None:
-        count, flat = self._count, as_real(vector)
-        if count >= len(self._rows):  # room for half as many again
-            # Zeros, since BLAS may look at rows not filled yet, and complain about what is there.
-            rows = np.zeros((max(3 * count // 2, 16), flat.size), dtype=flat.dtype)
-            if count:
-                rows[:count] = self._rows[:count]
-            self._rows = rows
-        self._rows[count] = flat
-        self._count += 1
-        self._like = vector
-
-    # What is not finite is looked for afterwards; BLAS flags it now and then where nothing is.
-    @np.errstate(invalid="ignore")
-    def _reduce(self, vector: Any) -> Any:
-        known, flat = self._rows[: self._count], as_real(vector)
-        return from_real(flat - (known @ flat) @ known, vector)
-
-    def combine(self, coefficients: np.ndarray) -> Any:
-        total = from_real(coefficients @ self._rows[: self._count], self._like)
-        return total / self._here.norm(total)
+    marks = [_SEED]
+    for array in flatten(here.point, here.problem.layout):
+        marks.append(crc32(np.asarray(array).tobytes()))
+    return np.random.default_rng(marks)

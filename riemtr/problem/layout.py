@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.manifolds import rebuilt
+from riemtr.manifolds.arrays import rebuilt
 
 
 def flatten(value: Any, layout: Any) -> list[Any]:
@@ -43,9 +43,44 @@ def unflatten(arrays: Sequence[Any], layout: Any) -> Any:
         return arrays[0] if layout == 1 else list(arrays)
     groups, position = [], 0
     for inner in layout:
-        groups.append(unflatten(arrays[position : position + inner], inner))
-        position += inner
+        count = array_count(inner)
+        groups.append(unflatten(arrays[position : position + count], inner))
+        position += count
     return groups
+
+
+def array_count(layout: Any) -> int:
+    """Return how many arrays a point of some layout is made of.
+
+    Examples
+    --------
+    >>> array_count((3, (1, 1)))
+    5
+    """
+    return sum(map(array_count, layout)) if isinstance(layout, Sequence) else layout
+
+
+def owned(value: Any, like: Any) -> Any:
+    """Return copies of the arrays of a derivative, in the precision of a point.
+
+    Functions may use their arrays again. Arrays of JAX and tensors of PyTorch become numpy's.
+
+    Examples
+    --------
+    >>> owned([1, 2], np.zeros(2, np.float32))
+    array([1., 2.], dtype=float32)
+    """
+    if isinstance(value, (list, tuple)) and not isinstance(like, np.ndarray):
+        matches = isinstance(like, (list, tuple)) and len(like) == len(value)
+        models = like if matches else [None] * len(value)
+        return rebuilt(value, [owned(*pair) for pair in zip(value, models, strict=True)])
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    array = np.array(value)
+    if isinstance(like, np.ndarray) and array.dtype != like.dtype and array.dtype.kind in "fciub":
+        complex_to_real = array.dtype.kind == "c" and like.dtype.kind == "f"
+        array = array.real.astype(like.dtype) if complex_to_real else array.astype(like.dtype)
+    return array
 
 
 def as_type(value: Any, dtype: np.dtype) -> Any:

@@ -12,18 +12,22 @@ import numpy as np
 import pymanopt
 
 from riemtr.arguments import as_integer, generator
-from riemtr.manifolds import Sphere, converts_hessians, has_euclidean_metric, random_point
-from riemtr.manifolds.protocol import lacking
+from riemtr.manifolds import Manifold, adapt, lacking
 from riemtr.problem.autodiff import backend
+from riemtr.problem.clock import Clock
 from riemtr.problem.costs import CallableCost
 from riemtr.problem.counts import Counts
-from riemtr.problem.evaluation import Evaluation
-from riemtr.problem.layout import as_type, machine_precision
+from riemtr.problem.evaluation import Derivatives, Evaluation
+from riemtr.problem.layout import array_count, as_type, machine_precision
 from riemtr.problem.lazy import forget, lazy, provide
-from riemtr.problem.local_derivatives import Derivatives
 from riemtr.problem.pymanopt_cost import PymanoptCost
 from riemtr.problem.shared_work import Autodiff, SharedWorkCost
-from riemtr.problem.sphere_evaluation import SphereEvaluation
+
+# Functions of a problem that are no derivatives, and how they are called.
+_OTHER_FUNCTIONS = {
+    "preconditioner": "preconditioner(point, vector)",
+    "symmetries": "symmetries(point)",
+}
 
 
 class Problem:
@@ -57,9 +61,13 @@ class Problem:
     preconditioner : callable, optional
         ``preconditioner(point, vector)``, a symmetric positive definite approximation of the
         inverse Hessian on the tangent space.
+    symmetries : callable, optional
+        ``symmetries(point)``, a list of tangent vectors along which the cost does not change, as
+        where it is the same for all rotations of a point. Curvature is then looked at across them.
     autodiff : {"autograd", "jax", "torch"} or callable
         Who differentiates a plain cost, which is then written with ``autograd.numpy``,
-        ``jax.numpy`` or torch; the latter two need the extra of their name. A backend of your own,
+        ``jax.numpy`` or torch; the latter two need the extra of their name. JAX compiles the cost
+        once: data that it uses must not be changed in place afterwards. A backend of your own,
         ``autodiff(cost, layout)``, returns a cost with ``at(point)``, as
         :mod:`riemtr.problem.shared_work` describes it.
 
@@ -83,6 +91,7 @@ class Problem:
         euclidean_hessian: Callable[..., Any] | None = None,
         riemannian_hessian: Callable[..., Any] | None = None,
         preconditioner: Callable[[Any, Any], Any] | None = None,
+        symmetries: Callable[[Any], Any] | None = None,
         autodiff: str | Autodiff = "autograd",
     ):
         given = {
@@ -91,7 +100,7 @@ class Problem:
             "euclidean_hessian": euclidean_hessian,
             "riemannian_hessian": riemannian_hessian,
         }
-        _check_callables({**given, "preconditioner": preconditioner})
+        _check_callables({**given, "preconditioner": preconditioner, "symmetries": symmetries})
         differentiated = backend(autodiff)
         gradient = riemannian_gradient if euclidean_gradient is None else euclidean_gradient
         hessian = riemannian_hessian if euclidean_hessian is None else euclidean_hessian
@@ -100,14 +109,15 @@ class Problem:
         _check_manifold(manifold, derivatives)
 
         self.manifold = manifold
+        self.geometry: Manifold = adapt(manifold)
+        self.layout = self.geometry.point_layout
         self.preconditioner = preconditioner
+        self.symmetries = symmetries
         self.cost: Any
-        self._derivatives: Derivatives
-        self._at_first: Derivatives
-        layout = getattr(manifold, "point_layout", 1)
-        _check_signature("cost", cost, manifold)
-        _check_signature("the gradient", gradient, manifold)
-        _check_signature("the Hessian", hessian, manifold, of_vectors=True)
+        layout = self.layout
+        _check_signature("cost", cost, self.geometry)
+        _check_signature("the gradient", gradient, self.geometry)
+        _check_signature("the Hessian", hessian, self.geometry, of_vectors=True)
         if hasattr(cost, "at"):
             self.cost = cost
         elif gradient is None:
@@ -116,25 +126,32 @@ class Problem:
             traced = differentiated(cost, layout)
             evaluate = getattr(traced, "evaluate", cost)  # where numpy's arrays do not serve
             self.cost = CallableCost(
-                evaluate, gradient, hessian, traced, layout, partial(_anywhere, manifold)
+                evaluate, gradient, hessian, traced, layout, partial(_anywhere, self.geometry)
             )
-        self._set_derivatives(derivatives)
+        if derivatives.hessian == "euclidean" and not self.geometry.converts_hessians:
+            derivatives = replace(derivatives, hessian="differences")
+        self.derivatives = derivatives
 
     def __repr__(self) -> str:
         kind = self.derivatives.hessian
         hessian = ", Hessian by differences" if kind == "differences" else ""
         return f"Problem({self.manifold}, cost={type(self.cost).__name__}{hessian})"
 
-    def at(self, point: Any, counts: Counts | None = None) -> Evaluation:
-        """Return the lazy evaluation at a point, counting into ``counts``.
+    def at(
+        self, point: Any, counts: Counts | None = None, clock: Clock | None = None
+    ) -> Evaluation:
+        """Return the lazy evaluation at a point, counting into ``counts``, timed by ``clock``.
 
         A list or an array of integers becomes an array of floats.
         """
-        is_floats = isinstance(point, np.ndarray) and point.dtype.kind in "fc"
-        if not is_floats and getattr(self.manifold, "point_layout", 1) == 1:
+        if self.layout == 1 and not (isinstance(point, np.ndarray) and point.dtype.kind in "fc"):
             point = np.asarray(point, dtype=np.result_type(np.asarray(point), np.float64))
-        kind = SphereEvaluation if type(self.manifold) is Sphere else Evaluation
-        return kind(self, point, Counts() if counts is None else counts)
+        return Evaluation(
+            self,
+            point,
+            Counts() if counts is None else counts,
+            Clock() if clock is None else clock,
+        )
 
     @property
     def dtype(self) -> np.dtype | None:
@@ -144,7 +161,7 @@ class Problem:
 
     def random_point(self, rng: Any) -> Any:
         """Draw a point of the manifold, of the cost's own floating-point type if it has one."""
-        point = random_point(self.manifold, generator(rng))
+        point = self.geometry.random_point(generator(rng))
         return point if self.dtype is None else as_type(point, self.dtype)
 
     def precision(self, point: Any) -> float:
@@ -154,36 +171,6 @@ class Problem:
     @lazy
     def _own_precision(self) -> float:
         return 0.0 if self.dtype is None else float(np.finfo(self.dtype).eps)
-
-    @lazy
-    def has_euclidean_vectors(self) -> bool:
-        """Whether tangent vectors are arrays in the Euclidean metric."""
-        # At others than a random point, the identity say, another metric may look Euclidean.
-        return has_euclidean_metric(self.manifold, _anywhere(self.manifold))
-
-    @property
-    def derivatives(self) -> Derivatives:
-        """What kind the gradient and the Hessian are of."""
-        return self._derivatives
-
-    def _set_derivatives(self, derivatives: Derivatives) -> None:
-        if derivatives.hessian == "euclidean" and not converts_hessians(self.manifold):
-            derivatives = replace(derivatives, hessian="differences")
-        self._derivatives = self._at_first = derivatives
-
-    def use_differences(self) -> None:
-        """From here on take the Hessian from differences of the gradient."""
-        self._derivatives = replace(self._derivatives, hessian="differences")
-
-    def refresh(self) -> None:
-        """Forget what a run has found out: each begins as the first one did.
-
-        And let the cost forget what it made of data that have been changed since.
-        """
-        self._derivatives = self._at_first
-        offer = getattr(self.cost, "refresh", None)
-        if offer is not None:
-            offer()
 
     def easier(self) -> Iterator[tuple[Problem, float]]:
         """Yield easier versions of the problem, easiest first, each with a gradient tolerance.
@@ -206,9 +193,9 @@ class Problem:
         return problem
 
 
-def _anywhere(manifold: Any) -> Any:
+def _anywhere(manifold: Manifold) -> Any:
     """Return a point to find out at what holds everywhere; always the same."""
-    return random_point(manifold, np.random.default_rng(0))
+    return manifold.random_point(np.random.default_rng(0))
 
 
 def _kinds(cost: Any, given: dict[str, Any]) -> Derivatives:
@@ -253,8 +240,8 @@ def _check_callables(given: dict[str, Any]) -> None:
     for name, function in given.items():
         if function is not None and not callable(function):
             remedy = "a function of the point's arrays"
-            if name == "preconditioner":
-                remedy = "preconditioner(point, vector)"
+            if name in _OTHER_FUNCTIONS:
+                remedy = _OTHER_FUNCTIONS[name]
             raise ValueError(
                 f"{name} must be callable, or None; got {type(function).__name__}: pass {remedy}"
             )
@@ -327,15 +314,16 @@ def _from_pymanopt(problem: pymanopt.Problem) -> Problem:
     return Problem(problem.manifold, cost, preconditioner=preconditioner)
 
 
-def _check_signature(name: str, function: Any, manifold: Any, of_vectors: bool = False) -> None:
+def _check_signature(
+    name: str, function: Any, manifold: Manifold, of_vectors: bool = False
+) -> None:
     """Check that a function takes the arrays of a point, as far as it can be told.
 
     With ``of_vectors`` also those of a tangent vector, after them.
     """
     if function is None or hasattr(function, "at"):
         return
-    layout = getattr(manifold, "point_layout", 1)
-    count = int(np.sum(layout))
+    count = array_count(manifold.point_layout)
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of functions in C

@@ -11,8 +11,8 @@ import pymanopt
 from pymanopt.autodiff import Function
 from pymanopt.manifolds import Product
 
-from riemtr.manifolds import converts_hessians
-from riemtr.problem.local_derivatives import Derivatives
+from riemtr.manifolds import adapt
+from riemtr.problem.evaluation import Derivatives
 
 # pymanopt's names of what riemtr differentiates as well.
 _BACKENDS = {"Autograd": "autograd", "Jax": "jax", "PyTorch": "torch"}
@@ -49,7 +49,7 @@ class PymanoptCost:
             hessian_kind = "riemannian"
         elif (
             backend == "NumPy" and not (given["euclidean_hessian"] and given["euclidean_gradient"])
-        ) or (hessian_kind == "riemannian" and not converts_hessians(problem.manifold)):
+        ) or (hessian_kind == "riemannian" and not adapt(problem.manifold).converts_hessians):
             hessian_kind = "differences"
 
         if backend == "NumPy" and not (given["euclidean_gradient"] or given["riemannian_gradient"]):

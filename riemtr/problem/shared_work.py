@@ -8,21 +8,15 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
 
 ``easier()`` on the cost
     Pairs of an easier cost and a gradient tolerance, easiest first, for continuation.
-``refresh()`` on the cost
-    Called before each run: forget what was made of data that have been changed since.
 ``dtype`` on the cost
     The floating-point type it computes in, for random starts and for tolerances.
 ``has_hessian`` at a point
     False where there is none at that point; differences of gradients take its place.
-``rough_hessian(v)`` at a point
-    The Euclidean Hessian product to five digits, if that is cheaper: for steps.
 ``hessian_matrix()`` at a point
     The Euclidean Hessian as an array, if forming it is cheap.
-``rough_hessian_matrix()`` at a point
-    The same to five digits, if that is cheaper still.
-``hessian_record`` and ``hessian_floor(record)`` at a point
-    What was kept of the Hessian matrix formed there, None if there was none; and a matrix that the
-    Hessian nowhere falls below, from the record of an earlier point, or None if it is of no use.
+``rounds_matrix`` at a point
+    True if ``hessian_matrix(accuracy=...)`` is cheaper where a relative error of that size is
+    allowed.
 """
 
 from __future__ import annotations
@@ -54,7 +48,7 @@ class SharedWorkCost(Protocol):
 
 
 ROUGH_ACCURACY = 1e-5
-"""Relative accuracy of what is offered to five digits."""
+"""Relative error of a Hessian matrix that steps, and proofs with a margin, can do with."""
 
 # autodiff(cost, layout): a plain callable of the point's arrays, and pymanopt's point layout.
 Autodiff = Callable[[Callable[..., Any], Any], SharedWorkCost]

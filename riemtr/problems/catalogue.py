@@ -8,13 +8,6 @@ from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
-from pymanopt.manifolds import (
-    FixedRankEmbedded,
-    Grassmann,
-    Product,
-    Stiefel,
-    SymmetricPositiveDefinite,
-)
 
 from riemtr.arguments import check_positive, integer
 from riemtr.data import (
@@ -29,7 +22,7 @@ from riemtr.data import (
     reconstruction_error,
 )
 from riemtr.errors import unknown_name
-from riemtr.manifolds import Sphere, random_point
+from riemtr.manifolds import FixedRank, Grassmann, PositiveDefinite, Product, Sphere, Stiefel
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import dictionary_problem
 from riemtr.problems.registry import Case, Truth, register
@@ -174,7 +167,7 @@ def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Cas
         distance=lambda x: float(np.linalg.norm(x @ x.T - target @ target.T)),
         details={"matrix": matrix, "eigenvectors": vectors},
     )
-    return Case(problem, random_point(manifold, rng), truth)
+    return Case(problem, manifold.random_point(rng), truth)
 
 
 @register("brockett")
@@ -198,7 +191,7 @@ def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
         distance=lambda x: float(np.linalg.norm(np.abs(np.sum(x * target, axis=0)) - 1.0)),
         details={"matrix": matrix, "weights": weights},
     )
-    return Case(problem, random_point(manifold, rng), truth)
+    return Case(problem, manifold.random_point(rng), truth)
 
 
 @register("covariance")
@@ -215,7 +208,7 @@ def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case
         )
     data = rng.standard_normal((n, samples)) * rng.uniform(0.5, 2.0, size=(n, 1))
     second_moment = data @ data.T / samples
-    manifold = SymmetricPositiveDefinite(n)
+    manifold = PositiveDefinite(n)
 
     def cost(x: Any) -> Any:
         return anp.linalg.slogdet(x)[1] + anp.trace(anp.linalg.solve(x, second_moment))
@@ -225,7 +218,7 @@ def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case
         distance=lambda x: float(manifold.dist(x, second_moment)),
         details={"second_moment": second_moment},
     )
-    return Case(Problem(manifold, cost), random_point(manifold, rng), truth)
+    return Case(Problem(manifold, cost), manifold.random_point(rng), truth)
 
 
 @register("singular-vectors")
@@ -248,21 +241,22 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
         )
 
     truth = Truth(cost=-float(values[0]), distance=distance, details={"matrix": matrix})
-    return Case(problem, random_point(manifold, rng), truth)
+    return Case(problem, manifold.random_point(rng), truth)
 
 
 @register("low-rank")
 def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) -> Case:
     """Best low-rank approximation of a matrix, on the manifold of fixed-rank matrices.
 
-    The gradient is autograd's; pymanopt has no Hessian there, so it is taken by differences.
+    The gradient is autograd's. Derivatives by the factors do not determine the Riemannian Hessian,
+    so it is taken by differences.
     """
     m, n = integer("m", m, low=1), integer("n", n, low=1)
     rank = integer("rank", rank, low=1, high=min(m, n))
     matrix = rng.standard_normal((m, n))
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
     best = (left[:, :rank] * values[:rank]) @ right[:rank]
-    manifold = FixedRankEmbedded(m, n, rank)
+    manifold = FixedRank(m, n, rank)
 
     def cost(u: Any, s: Any, vt: Any) -> Any:
         return 0.5 * anp.sum((anp.dot(u * s, vt) - matrix) ** 2)
@@ -272,4 +266,4 @@ def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) ->
         distance=lambda x: float(np.linalg.norm((x[0] * x[1]) @ x[2] - best)),
         details={"matrix": matrix},
     )
-    return Case(Problem(manifold, cost), random_point(manifold, rng), truth)
+    return Case(Problem(manifold, cost), manifold.random_point(rng), truth)

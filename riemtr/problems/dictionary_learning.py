@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import norm
@@ -21,18 +21,23 @@ from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
-from riemtr.problem.lazy import forget, is_known, lazy, provide
-from riemtr.problems.narrow_copy import NarrowCopy
-from riemtr.problems.weighted_gram import WeightedGram, floor_of_gram, weighted_gram
+from riemtr.problem.lazy import lazy
+from riemtr.problems.weighted_gram import weighted_gram
 
-# Continuation: the first smoothing as a share of the data's scale, and the factor between stages.
+# The first smoothing parameter of the continuation, as a share of the data's scale.
 _FIRST_SMOOTHING = 0.3
+# The factor between the smoothing parameters of two stages.
 _SMOOTHING_FACTOR = 0.5
+# The gradient norm at which a stage ends, as a share of the data's scale.
 _STAGE_TOLERANCE = 1e-2
-# Single precision on the way: up to how many entries a copy of the data is worth its memory, and
-# the gradient, as a share of the data's scale, to which its digits suffice.
+# Entries of the data up to which a copy in single precision is worth its memory.
 _NARROW_ENTRIES = 10**7
+# The gradient norm to which digits of single precision suffice, as a share of the data's scale.
 _NARROW_TOLERANCE = 3e-5
+# Floats between the rows of that copy: rows a power of two apart share a few lines of the cache.
+_PADDING = 16
+# Accuracy from which on a Hessian matrix may be multiplied in single precision.
+_SINGLE_ACCURACY = 1e-6
 
 
 class DictionaryCost:
@@ -40,27 +45,19 @@ class DictionaryCost:
 
     Parameters
     ----------
-    data : ndarray of shape (n, p), or NarrowCopy of one
+    data : ndarray of shape (n, p)
         The matrix Y; columns are samples. Not copied.
     mu : float
         Smoothing parameter.
     """
 
-    def __init__(self, data: np.ndarray | NarrowCopy, mu: float):
+    def __init__(self, data: np.ndarray, mu: float):
+        self.data = data
         self.mu = mu
-        if isinstance(data, NarrowCopy):
-            self.data, self.source = data.rows, data.source
-            provide(self, narrow=data)
-        else:
-            self.data = self.source = data
 
     def __repr__(self) -> str:
         n, p = self.data.shape
         return f"DictionaryCost(n={n}, p={p}, mu={self.mu:g})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle no copies of the data, which are made anew."""
-        return {name: value for name, value in self.__dict__.items() if name != "narrow"}
 
     def at(self, point: np.ndarray) -> DictionaryPoint:
         """Return the shared work at one point."""
@@ -71,7 +68,7 @@ class DictionaryCost:
         """Floating-point type of the data: points of the same type save conversions."""
         return self.data.dtype
 
-    @lazy
+    @property
     def scale(self) -> float:
         """Root mean square of the data's entries: the typical size of <q, y>."""
         flat = self.data.reshape(-1, order="A")
@@ -90,32 +87,29 @@ class DictionaryCost:
         in single precision, at nearly twice the speed, which ends with a version at the same mu:
         the last digits are left to the cost itself.
         """
-        data = self.narrow or self.data
-        for mu, tolerance in smoothings(self.mu, self.scale):
+        scale = self.scale
+        in_range = 1e-12 < scale < 1e12 and self.mu > 1e-6 * scale
+        small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
+        data = _in_single_precision(self.data) if small and in_range else self.data
+        for mu, tolerance in smoothings(self.mu, scale):
             yield DictionaryCost(data, mu), tolerance
         if data is not self.data:
-            yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * self.scale
+            yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * scale
 
-    @lazy
-    def narrow(self) -> NarrowCopy | None:
-        """The data in single precision where that serves; kept."""
-        small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
-        in_range = 1e-12 < self.scale < 1e12 and self.mu > 1e-6 * self.scale
-        return NarrowCopy(self.data) if small and in_range else None
 
-    def refresh(self) -> None:
-        """Forget what was made of data that were changed in place since."""
-        if is_known(self, "narrow") and self.narrow and not self.narrow.is_current():
-            forget(self, "narrow", "scale")
+def _in_single_precision(data: np.ndarray) -> np.ndarray:
+    n, p = data.shape
+    narrow = np.empty((n, p + _PADDING), dtype=np.float32)[:, :p]
+    narrow[...] = data
+    return narrow
 
 
 class DictionaryPoint:
     """The log-cosh cost at one point: one product with Y serves value, gradient and Hessian."""
 
-    hessian_record: HessianRecord | None = None  # of the last Hessian matrix formed here
+    rounds_matrix = True  # hessian_matrix takes an accuracy
 
     def __init__(self, owner: DictionaryCost, point: np.ndarray):
-        self._owner = owner
         self._data = owner.data
         self._mu = owner.mu
         self._samples = owner.data.shape[1]
@@ -154,64 +148,19 @@ class DictionaryPoint:
         along *= self._weights
         return self._data @ along
 
-    def rough_hessian(self, vector: np.ndarray) -> np.ndarray:
-        """The same multiplied in single precision, where that serves."""
-        narrow = self._owner.narrow
-        if narrow is None:
-            return self.hessian(vector)
-        along = vector.astype(np.float32, copy=False) @ narrow.rows
-        along *= self._narrow_weights
-        return narrow.rows @ along
-
-    @lazy
-    def _narrow_weights(self) -> np.ndarray:
-        return self._weights.astype(np.float32, copy=False)
-
-    def hessian_matrix(self) -> np.ndarray:
+    def hessian_matrix(self, accuracy: float = 0.0) -> np.ndarray:
         """Euclidean Hessian matrix, eq. (fq_hess), from the columns whose weight is not negligible.
 
-        Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0.
+        Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0. To a
+        few digits it is multiplied in single precision, at about half the price.
         """
-        return self._weighted_gram(self._weights, self._data.dtype)
-
-    def rough_hessian_matrix(self) -> np.ndarray:
-        """The same multiplied in single precision, at about half the price."""
-        rough = self._weighted_gram(self._narrow_weights, np.dtype(np.float32))
-        rough = rough.astype(self._data.dtype, copy=False)
-        in_range = 1e-20 < float(rough.diagonal().max(initial=0.0)) < 1e20
-        return rough if in_range else self.hessian_matrix()
-
-    def _weighted_gram(self, weights: np.ndarray, dtype: np.dtype) -> np.ndarray:
         active = self._decay > np.finfo(self._decay.dtype).eps
-        gram = weighted_gram(self._columns(dtype), weights, active, dtype)
-        self.hessian_record = HessianRecord(self._owner.source, gram)
-        return gram.matrix
-
-    def _columns(self, dtype: np.dtype) -> np.ndarray:
-        """The data as a Gram matrix of that type is best made of them."""
-        if dtype != np.float32:
-            return self._data
-        narrow = self._owner.narrow
-        return self._data if narrow is None else narrow.samples
-
-    def hessian_floor(self, record: Any) -> np.ndarray | None:
-        """Return a matrix that the Hessian nowhere falls below, from that of a point close by.
-
-        To five digits, as :meth:`rough_hessian_matrix`, at a fraction of the price; None where the
-        point is too far, or the record of another cost.
-        """
-        if not isinstance(record, HessianRecord) or record.source is not self._owner.source:
-            return None
-        columns = self._columns(record.gram.matrix.dtype)
-        floor = floor_of_gram(columns, self._weights, record.gram)
-        return None if floor is None else floor.astype(self._data.dtype, copy=False)
-
-
-class HessianRecord(NamedTuple):
-    """What later points can use of a Hessian matrix."""
-
-    source: np.ndarray
-    gram: WeightedGram
+        largest = float(self._weights.max(initial=0.0))
+        if accuracy >= _SINGLE_ACCURACY and 1e-20 < largest < 1e20:
+            rough = weighted_gram(self._data, self._weights, active, np.dtype(np.float32))
+            if np.isfinite(rough).all():
+                return rough.astype(self._data.dtype, copy=False)
+        return weighted_gram(self._data, self._weights, active, self._data.dtype)
 
 
 def smoothings(mu: float, scale: float) -> Iterator[tuple[float, float]]:

@@ -59,7 +59,7 @@ class Landscape:
 
 
 def draw_landscape(rng: Any = 0) -> Landscape:
-    """Draw samples in R^3 and follow :func:`riemtr.ExactTRM` from near a maximizer.
+    """Draw samples in R^3 and follow :class:`riemtr.ExactTRM` from near a maximizer.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def recover_dictionary(
         a cluster, whatever the number of its workers.
     solver : optional
         Any object with ``solve(problem, start, rng=...)``, of riemtr or through
-        :mod:`riemtr.interop`; by default :func:`riemtr.PracticalTRM` to a tolerance of 1e-2 of
+        :mod:`riemtr.interop`; by default :class:`riemtr.PracticalTRM` to a tolerance of 1e-2 of
         the data's size, since rounding supplies the digits.
     precondition : bool
         Whiten the data first; turn it off for orthogonal dictionaries or whitened data only. Costs

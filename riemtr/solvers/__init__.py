@@ -1,13 +1,19 @@
 """L3: the trust-region loop, its parts, and what comes out of a run."""
 
 from riemtr.solvers import observers
-from riemtr.solvers.acceptance import AcceptanceRule, AlwaysAccept, RatioTest, Verdict
 from riemtr.solvers.certificate import Certificate, certify
 from riemtr.solvers.iteration import Iteration
+from riemtr.solvers.judging import (
+    AcceptanceRule,
+    AdaptiveRadius,
+    AlwaysAccept,
+    FixedRadius,
+    RadiusPolicy,
+    RatioTest,
+    Verdict,
+)
 from riemtr.solvers.lbfgs import LBFGS
-from riemtr.solvers.presets import ExactTRM, PracticalTRM
-from riemtr.solvers.radius import AdaptiveRadius, FixedRadius, RadiusPolicy
-from riemtr.solvers.result import Result
+from riemtr.solvers.result import Certified, Result, load_result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     CostBelow,
@@ -17,9 +23,17 @@ from riemtr.solvers.stopping import (
     MaxProducts,
     MaxSeconds,
     SecondOrder,
+    Stalled,
     StoppingCriterion,
+    Unbounded,
 )
-from riemtr.solvers.trust_region import TrustRegion, continuation, no_warm_up
+from riemtr.solvers.trust_region import (
+    ExactTRM,
+    PracticalTRM,
+    TrustRegion,
+    continuation,
+    no_warm_up,
+)
 
 __all__ = [
     "LBFGS",
@@ -27,6 +41,7 @@ __all__ = [
     "AdaptiveRadius",
     "AlwaysAccept",
     "Certificate",
+    "Certified",
     "CostBelow",
     "ExactTRM",
     "FixedRadius",
@@ -42,12 +57,15 @@ __all__ = [
     "Reason",
     "Result",
     "SecondOrder",
+    "Stalled",
     "Status",
     "StoppingCriterion",
     "TrustRegion",
+    "Unbounded",
     "Verdict",
     "certify",
     "continuation",
+    "load_result",
     "no_warm_up",
     "observers",
 ]

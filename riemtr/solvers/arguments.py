@@ -9,7 +9,6 @@ from typing import Any
 from riemtr.arguments import check_nonnegative
 from riemtr.errors import NonFiniteCostError
 from riemtr.problem import Evaluation, Problem
-from riemtr.problem.points import check_point
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.stopping import StoppingCriterion
 
@@ -33,8 +32,10 @@ def checked_observers(stop: Any, observers: Any) -> tuple[Observer, ...]:
             f"{stop!r}. For a condition of your own, pass observers=[condition], which stops the "
             "run by returning True"
         )
+    if callable(observers):
+        observers = (observers,)
     if not isinstance(observers, Iterable):
-        raise ValueError(f"observers must be a list of callables; got {observers!r}")
+        raise ValueError(f"observers must be a callable or a list of them; got {observers!r}")
     observers = tuple(observers)
     for observer in observers:
         if not callable(observer):
@@ -46,7 +47,7 @@ def start_point(problem: Problem, start: Any, rng: Any) -> Any:
     """Return the start, checked, or a random one if there is none."""
     if start is None:
         start = problem.random_point(rng)
-    return check_point(problem.manifold, start)
+    return problem.geometry.check_point(start)
 
 
 def check_beginning(here: Evaluation) -> None:

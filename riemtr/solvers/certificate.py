@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import is_real
-from riemtr.manifolds import (
-    another_representative,
-    dimension,
-    random_tangent,
-    retraction,
-    transport,
+from riemtr.arguments import check_nonnegative
+from riemtr.manifolds.arrays import from_real
+from riemtr.problem import Clock, Curvature, Evaluation, as_problem
+from riemtr.problem.cost_differences import (
+    OFF_DOMAIN,
+    RULE,
+    Probe,
+    contradiction,
+    wrong_hessian,
 )
-from riemtr.problem import Evaluation, as_problem
-from riemtr.problem.cost_differences import OFF_DOMAIN, contradiction, fall_of_higher_order
-from riemtr.problem.curvature import Curvature
-from riemtr.problem.layout import like
-from riemtr.problem.points import check_point
+from riemtr.solvers.stopping import Tolerances, default_tolerances
 
 MINIMIZER = "minimizer"
 SADDLE = "saddle"
@@ -28,35 +27,15 @@ MAXIMIZER = "maximizer"
 UNRESOLVED = "unresolved"
 NOT_CRITICAL = "not-critical"
 
-_SEED = 1  # of a direction to probe
-_LEFT = 0.1  # share of a slope that a Newton step to a nondegenerate minimum may leave
-
-
-@dataclass(frozen=True)
-class Tolerances:
-    """What counts as a vanishing gradient and as no negative curvature."""
-
-    gradient: float
-    curvature: float
-
-
-def check_tolerances(gradient: Any, curvature: Any) -> None:
-    """Check tolerances as users pass them."""
-    for name, value in (("tolerance", gradient), ("curvature_tolerance", curvature)):
-        if value is not None and not (is_real(value) and value >= 0.0):
-            raise ValueError(f"{name} must be a nonnegative number, or None; got {value!r}")
-
-
-def default_tolerances(
-    precision: float, gradient: float | None = None, curvature: float | None = None
-) -> Tolerances:
-    """Fill in tolerances that make sense at a machine precision: 1e-6, or 1e-3 in float32."""
-    check_tolerances(gradient, curvature)
-    fallback = 1e-6 if precision < 1e-12 else 1e-3
-    return Tolerances(
-        fallback if gradient is None else float(gradient),
-        fallback if curvature is None else float(curvature),
-    )
+# Seed of the direction, chosen by nobody, along which the cost is asked.
+_SEED = 1
+# Share of a slope that a Newton step to a nondegenerate minimum may leave.
+_LEFT = 0.1
+# Change of a gradient along an orbit of unit speed, over its norm.
+_ORBITS = 100.0
+# A run measures its last gradient by the curvature at the point before, a certificate by that at
+# the point itself, which may be a little less.
+_SLACK = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +61,17 @@ class Certificate:
     strict : bool
         Whether the smallest eigenvalue is above ``+curvature_tolerance``, and Newton's method
         converges from here along its direction and along the gradient: a strict minimizer, with no
-        flat direction.
+        flat direction but those of the problem's symmetries.
     tolerance, curvature_tolerance : float
         What the verdict was measured with.
     contradiction : str
         What costs beside the point say against a minimum, or against the derivatives; empty if
         nothing.
+    symmetries : int
+        How many flat directions the problem's symmetries explain; the smallest eigenvalue is that
+        across them.
+    curvature : Curvature or None
+        All that is known of the curvature, for further questions; None for a saved certificate.
     """
 
     verdict: str
@@ -99,12 +83,32 @@ class Certificate:
     tolerance: float
     curvature_tolerance: float
     contradiction: str = ""
+    symmetries: int = 0
+    curvature: Curvature | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
             f"<Certificate: {self.verdict_in_words}; gradient norm {self.gradient_norm:.2e}, "
             f"{self.curvature_in_words}>"
         )
+
+    @cached_property
+    def flat_directions(self) -> int | None:
+        """How many eigenvalues vanish to tolerance, symmetries included.
+
+        Counted when first asked for, which takes the Hessian matrix unless the minimizer is strict;
+        None where that is too large, or where the point is not critical.
+        """
+        if self.strict:
+            return self.symmetries
+        values = None if self.curvature is None else self.curvature.eigenvalues()
+        if values is None:
+            return None
+        return int(np.count_nonzero(np.abs(values) <= self.curvature_tolerance))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle numbers, and not the problem that they come from."""
+        return {**self.__dict__, "curvature": None}
 
     @property
     def curvature_in_words(self) -> str:
@@ -121,14 +125,23 @@ class Certificate:
         return f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})"
 
     @property
+    def _flatness(self) -> str:
+        known = f", {self.symmetries} of them by symmetry" if self.symmetries else ""
+        if self.__dict__.get("flat_directions") is None:  # printing computes nothing
+            return f"it has flat directions{known}"
+        count = self.flat_directions
+        return f"it has {count} flat direction{'s' if count != 1 else ''}{known}"
+
+    @property
     def verdict_in_words(self) -> str:
         """The verdict, and for minimizers whether the second order leaves no doubt."""
         if self.verdict != MINIMIZER:
             return self.verdict
         if self.strict:
-            return f"{MINIMIZER}, strict"
+            across = f" up to {self.symmetries} symmetric directions" if self.symmetries else ""
+            return f"{MINIMIZER}, strict{across}"
         if self.min_eigenvalue <= self.curvature_tolerance:
-            why = "it has flat directions"
+            why = self._flatness
         elif self.min_eigenvalue - self.error_bound <= self.curvature_tolerance:
             why = "whether it has flat directions was left open"
         else:
@@ -136,10 +149,23 @@ class Certificate:
         return f"{MINIMIZER}, to second order: {why}"
 
 
-def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
-    """Certify an evaluated point; costs beside it confirm what its derivatives say."""
-    size = here.gradient_norm
-    if not size <= tolerances.gradient:
+def certify_evaluation(
+    here: Evaluation, tolerances: Tolerances, curvature_met: float = 0.0
+) -> Certificate:
+    """Certify an evaluated point; costs beside it confirm what its derivatives say.
+
+    Parameters
+    ----------
+    here : Evaluation
+    tolerances : Tolerances
+    curvature_met : float
+        The largest curvature that a run has met beside the point.
+    """
+    size, known = here.gradient_norm, here.curvature
+    bound = tolerances.gradient_at(here, curvature_met)
+    if not size <= bound and tolerances.relative:
+        bound = max(bound, _SLACK * tolerances.gradient_at(here, known.measured_size()))
+    if not size <= bound:
         return Certificate(
             NOT_CRITICAL,
             size,
@@ -147,32 +173,39 @@ def certify_evaluation(here: Evaluation, tolerances: Tolerances) -> Certificate:
             math.nan,
             None,
             False,
-            tolerances.gradient,
-            tolerances.curvature,
+            bound,
+            known.tolerated(tolerances.curvature),
         )
-    curvature = here.curvature(tolerances.curvature)
-    strict = curvature.lower_bound > tolerances.curvature and _is_settled(here, curvature)
-    against = _against(here, curvature, tolerances, strict)
-    if against:
+    side = known.side(tolerances.curvature)
+    known.estimate(tolerances.curvature)
+    tolerance = known.tolerated(tolerances.curvature)
+    limits = bound, tolerance
+    strict = known.lower_bound > tolerance and _is_settled(here, known)
+    against = _against(here, known, limits, strict)
+    if against or side == 0:
         verdict = UNRESOLVED
-    elif curvature.lower_bound >= -tolerances.curvature:
+    elif side > 0:
         verdict = MINIMIZER
-    elif not curvature.decides(tolerances.curvature):
-        verdict = UNRESOLVED
     else:
         # The largest eigenvalue is estimated from below, so this needs no error bound of its own
         # to say "saddle"; "maximizer" is to the accuracy of the estimate.
-        verdict = MAXIMIZER if curvature.max_eigenvalue <= tolerances.curvature else SADDLE
+        verdict = MAXIMIZER if known.max_eigenvalue <= tolerance else SADDLE
+    direction = known.direction
+    smallest = known.min_eigenvalue
+    if math.isnan(smallest):  # only a bound is known
+        smallest = known.lower_bound
     return Certificate(
         verdict,
         size,
-        curvature.min_eigenvalue,
-        math.inf if against else curvature.error_bound,
-        curvature.direction,
+        smallest,
+        math.inf if against else smallest - known.lower_bound if smallest < math.inf else 0.0,
+        None if direction is None else here.space.unpack(direction),
         verdict == MINIMIZER and strict,
-        tolerances.gradient,
-        tolerances.curvature,
+        bound,
+        tolerance,
         against,
+        len(here.symmetries),
+        known,
     )
 
 
@@ -185,80 +218,116 @@ def _is_settled(here: Evaluation, curvature: Curvature) -> bool:
     """
     if curvature.direction is None:
         return True
-    largest = max(abs(curvature.max_eigenvalue), curvature.min_eigenvalue)
-    if not _takes_slope(here, curvature.direction, curvature.min_eigenvalue, largest):
+    if not _takes_slope(here, curvature, curvature.direction, curvature.bend):
         return False
     if not here.gradient_norm > 0.0:
         return True
-    steepest = (1.0 / here.gradient_norm) * here.gradient
-    return _takes_slope(here, steepest, here.inner(steepest, here.hessian(steepest)), largest)
+    steepest = here.gradient / here.gradient.dtype.type(here.gradient_norm)
+    return _takes_slope(here, curvature, steepest)
 
 
-def _takes_slope(here: Evaluation, direction: Any, bend: float, largest: float) -> bool:
+def _takes_slope(
+    here: Evaluation, curvature: Curvature, direction: np.ndarray, bend: float = math.nan
+) -> bool:
     """Whether a Newton step along a direction leaves next to nothing of the slope."""
     slope = here.inner(here.gradient, direction)
-    rounding = 100.0 * here.precision * largest * here.reach(direction)
-    if abs(slope) <= rounding or not bend > 0.0:
-        return abs(slope) <= rounding
+    rounding = 100.0 * here.precision * curvature.size * here.reach(direction)
+    if abs(slope) <= rounding:
+        return True
+    if math.isnan(bend):
+        bend = here.inner(direction, here.hessian(direction))
+    if not bend > 0.0:
+        return False
     step = -slope / bend
     if abs(step) <= math.sqrt(here.precision):
         return True
     try:
-        moved = retraction(here.manifold, here.point, step * direction)
-        there = here.problem.at(like(moved, here.point))
-        carried = transport(here.manifold, here.point, there.point, direction)
+        there = here.moved(step * direction)
+        if there is None:
+            return True
+        carried = there.space.transported(direction, here.space)
         left = there.inner(there.gradient, carried)
     except (*OFF_DOMAIN, AttributeError, NotImplementedError):  # the last two of a transport
         return True
     return abs(left) <= _LEFT * abs(slope)
 
 
-def _against(here: Evaluation, curvature: Curvature, tolerances: Tolerances, strict: bool) -> str:
+def _against(
+    here: Evaluation, curvature: Curvature, limits: tuple[float, float], strict: bool
+) -> str:
     """Say what speaks against a minimum, or against the derivatives."""
     if curvature.direction is None:
         return ""
-    against = _told_apart(here, tolerances) or _contradiction(here, curvature, tolerances)
-    if against or strict or curvature.lower_bound < -tolerances.curvature:
+    apart = _told_apart(here, limits)
+    if apart:
+        return apart
+    if len(here.symmetries) and not _is_symmetric(here, curvature, limits):
+        return "the cost changes along the directions that symmetries(point) returns"
+    if curvature.is_unsymmetric:
+        return (
+            f"the Hessian is not symmetric, <u, Hv> and <v, Hu> differ by "
+            f"{curvature.asymmetry:.1e}: see riemtr.check_hessian"
+        )
+    probe = Probe(here, curvature.direction)
+    flat = not strict and curvature.lower_bound >= -limits[1]
+    fall = probe.fall(limits) if flat else None
+    if fall is not None:
+        return f"the cost falls by {fall[1]:.1e} over {RULE.distances[-1]:g} along a flat direction"
+    against = _contradiction(probe, curvature, limits)
+    if against or not flat:
         return against
     largest = max(abs(curvature.min_eigenvalue), abs(curvature.max_eigenvalue))
-    if curvature.min_eigenvalue + curvature.doubt < 0.0 and largest <= tolerances.curvature:
+    if curvature.min_eigenvalue + curvature.doubt < 0.0 and largest <= limits[1]:
         return (
             f"curvature is negative, {curvature.min_eigenvalue:.1e}, and nowhere more than the "
-            f"curvature_tolerance of {tolerances.curvature:.0e}: lower that to the cost's scale"
+            f"curvature_tolerance of {limits[1]:.0e}: lower that to the cost's scale"
         )
-    return fall_of_higher_order(
-        here, curvature.direction, (tolerances.gradient, tolerances.curvature)
-    )
+    return ""
 
 
-def _told_apart(here: Evaluation, tolerances: Tolerances) -> str:
+def _is_symmetric(here: Evaluation, curvature: Curvature, limits: tuple[float, float]) -> bool:
+    """Whether the cost is flat along its symmetries, as a combination that nobody chose tells.
+
+    Along an orbit the gradient turns with the point, so that it changes by its own size at most.
+    """
+    shares = np.random.default_rng(_SEED).standard_normal(len(here.symmetries))
+    along = from_real(shares / np.linalg.norm(shares) @ here.symmetries, here.space.zero())
+    rounding = math.sqrt(here.precision) * curvature.size
+    return here.norm(here.hessian(along)) <= _ORBITS * here.gradient_norm + limits[1] + rounding
+
+
+def _told_apart(here: Evaluation, limits: tuple[float, float]) -> str:
     """Say that the cost tells arrays apart that stand for the same point, if it does."""
     rng = np.random.default_rng(_SEED)
-    other = another_representative(here.manifold, here.point, rng)
+    other = here.manifold.another_representative(here.point, rng)
     if other is None:
         return ""
     try:
         cost = here.problem.at(other).cost
     except OFF_DOMAIN:
         return ""
-    noise = math.sqrt(here.precision) * max(abs(cost), abs(here.cost)) + tolerances.gradient
+    noise = math.sqrt(here.precision) * max(abs(cost), abs(here.cost)) + limits[0]
     if not abs(cost - here.cost) > noise:  # NaN included
         return ""
     return (
         f"the cost is {here.cost:.6g}, and {cost:.6g} at other arrays for the same point of "
-        f"{here.manifold}: it is none on this manifold, but perhaps on Stiefel's or the like"
+        f"{here.manifold}: a cost on a quotient manifold must be the same for all of them; a "
+        "manifold without the quotient, as Stiefel for Grassmann, may be what you want"
     )
 
 
-def _contradiction(here: Evaluation, curvature: Curvature, tolerances: Tolerances) -> str:
+def _contradiction(probe: Probe, curvature: Curvature, limits: tuple[float, float]) -> str:
     """Ask the cost along the direction of the certificate, and along one that nobody chose."""
-    ignored = tolerances.gradient, tolerances.curvature + curvature.doubt
-    against = contradiction(here, curvature.direction, curvature.min_eigenvalue, ignored)
-    if against or dimension(here.manifold) == 1:
+    here, bend = probe.here, curvature.bend
+    if math.isnan(bend):
+        bend = here.inner(probe.direction, here.hessian(probe.direction))
+    against = contradiction(probe, bend, limits)
+    if against or here.manifold.dim == 1:
         return against
-    other = random_tangent(here.manifold, here.point, np.random.default_rng(_SEED))
-    other = here.in_precision((1.0 / here.norm(other)) * other)
-    return contradiction(here, other, here.inner(other, here.hessian(other)), ignored)
+    other = here.space.random(np.random.default_rng(_SEED))
+    product = here.hessian(other)
+    against = contradiction(Probe(here, other), here.inner(other, product), limits)
+    return against or wrong_hessian(here, other, product, curvature.size)
 
 
 def certify(
@@ -267,6 +336,8 @@ def certify(
     *,
     tolerance: float | None = None,
     curvature_tolerance: float | None = None,
+    relative_tolerance: float | None = None,
+    max_seconds: float = math.inf,
 ) -> Certificate:
     """Certify a point, whatever solver it comes from.
 
@@ -274,9 +345,17 @@ def certify(
     ----------
     problem : Problem or pymanopt.Problem
     point : point of the manifold
-    tolerance, curvature_tolerance : float, optional
-        Largest gradient norm and largest negative curvature that count as none; 1e-6 by default
-        (1e-3 in float32).
+    tolerance : float, optional
+        Largest gradient norm that counts as none.
+    curvature_tolerance : float, optional
+        Largest negative curvature that counts as none; by default 1e-6 times the size of the
+        Hessian (1e-3 in float32).
+    relative_tolerance : float, optional
+        Largest gradient norm that counts as none, over the scale of the derivatives at the point;
+        1e-7 by default (1e-4 in float32), unless ``tolerance`` is given.
+    max_seconds : float, optional
+        Time to take at most; the verdict is "unresolved" where that does not suffice, with what is
+        known by then.
 
     Examples
     --------
@@ -287,7 +366,10 @@ def certify(
     ['minimizer', 'saddle', 'maximizer']
     """
     problem = as_problem(problem)
-    here = problem.at(check_point(problem.manifold, point, name="point"))
+    limit = math.inf if max_seconds is None else max_seconds
+    check_nonnegative("max_seconds", limit)
+    here = problem.at(problem.geometry.check_point(point, name="point"), clock=Clock(limit))
     return certify_evaluation(
-        here, default_tolerances(here.precision, tolerance, curvature_tolerance)
+        here,
+        default_tolerances(here.precision, tolerance, curvature_tolerance, relative_tolerance),
     )

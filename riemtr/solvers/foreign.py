@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from riemtr.problem import Counts, Evaluation
+from riemtr.problem import Clock, Counts, Evaluation
 from riemtr.problem.lazy import provide
 from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED
 from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import StoppingCriterion
-from riemtr.solvers.stopwatch import Stopwatch
 
 
 class Stop(Exception):
@@ -45,15 +44,15 @@ class Recorder:
         self, counts: Counts, stop: StoppingCriterion | None, observers: Sequence[Observer]
     ):
         self.counts = counts
-        self.watch = Stopwatch()
+        self.clock = Clock()
         self.rows: list[tuple[Any, ...]] = []
         self._stop = stop
         self._observers = observers
 
     def note(self, here: Evaluation) -> None:
         """Take note of an iterate; raise :class:`Stop` where the run is to end."""
-        counts, seconds = self.counts.snapshot(), self.watch.seconds
-        with self.watch.paused():
+        counts, seconds = self.counts.snapshot(), self.clock.seconds
+        with self.clock.paused():
             iteration = self.add(here, counts, seconds)
             reason = None if self._stop is None else self._stop.check(iteration)
             for observer in self._observers:

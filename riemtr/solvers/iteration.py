@@ -38,6 +38,8 @@ class Iteration(NamedTuple):  # made in a third of the time of a frozen dataclas
         Time so far, observers excluded.
     counts : Counts
         Oracle calls so far.
+    run : Run or None
+        The run, for criteria that ask for its history; None for optimizers of others.
     """
 
     number: int
@@ -50,6 +52,7 @@ class Iteration(NamedTuple):  # made in a third of the time of a frozen dataclas
     escaped: bool
     seconds: float
     counts: Counts
+    run: Any = None
 
     @property
     def point(self) -> Any:
@@ -65,6 +68,16 @@ class Iteration(NamedTuple):  # made in a third of the time of a frozen dataclas
     def gradient_norm(self) -> float:
         """Gradient norm at the current point."""
         return self.here.gradient_norm
+
+    @property
+    def warming(self) -> bool:
+        """Whether this is an easier version of the cost, passed on the way."""
+        return self.run is not None and self.here.problem is not self.run.problem
+
+    @property
+    def curvature(self) -> float:
+        """The largest curvature that the last step has met; 0 before the first step."""
+        return 0.0 if self.run is None else self.run.size
 
 
 Observer = Callable[[Iteration], Any]

@@ -12,21 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pymanopt.manifolds
 from scipy.optimize import minimize
 
 from riemtr.arguments import integer
 from riemtr.errors import DoesNotApply
-from riemtr.manifolds import Sphere
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
 from riemtr.solvers.arguments import check_beginning, check_limits, checked_observers, start_point
-from riemtr.solvers.certificate import check_tolerances, default_tolerances
 from riemtr.solvers.foreign import Recorder, Stop, certified
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.observers import showing
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
-from riemtr.solvers.stopping import GradientNorm, MaxSeconds, StoppingCriterion
+from riemtr.solvers.stopping import (
+    FirstOrderPoint,
+    MaxSeconds,
+    StoppingCriterion,
+    check_tolerances,
+    default_tolerances,
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class LBFGS:
         Result
         """
         problem = as_problem(problem)
-        if not isinstance(problem.manifold, (Sphere, pymanopt.manifolds.Sphere)):
+        if not problem.geometry.is_sphere:
             raise DoesNotApply(
                 f"L-BFGS-B on f(x/|x|) needs a sphere; this problem is on {problem.manifold}"
             )
@@ -109,12 +112,12 @@ class LBFGS:
         tolerances = default_tolerances(
             problem.precision(start), self.tolerance, self.curvature_tolerance
         )
-        criterion = GradientNorm(tolerances.gradient) | MaxSeconds(self.max_seconds)
+        criterion = FirstOrderPoint(tolerances) | MaxSeconds(self.max_seconds)
         record = Recorder(Counts(), criterion if stop is None else criterion | stop, observers)
         run = _Run(problem, start, record)
         with showing(observers):
             reason = self._minimize(run)
-        seconds, counts, here = record.watch.seconds, record.counts.snapshot(), run.here
+        seconds, counts, here = record.clock.seconds, record.counts.snapshot(), run.here
         found = Result(
             point=here.point,
             cost=here.cost,

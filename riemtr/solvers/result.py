@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from riemtr.problem import Counts, Evaluation
+from riemtr.problem.lazy import is_known
 from riemtr.solvers.certificate import (
     MINIMIZER,
     Certificate,
@@ -17,7 +19,25 @@ from riemtr.solvers.certificate import (
     certify_evaluation,
 )
 from riemtr.solvers.iteration import history_table
+from riemtr.solvers.result_files import load_result, save_result
 from riemtr.solvers.status import Reason, Status
+
+__all__ = ["Certified", "Result", "load_result"]
+
+
+class Certified(IntEnum):
+    """How far a result is certified; only ``NO`` is false.
+
+    A strict minimizer is one by all the rules. At a point with flat directions no curvature is
+    negative to tolerance, but terms of higher order, as that of x^5, may still lead down.
+    """
+
+    NO = 0
+    STRICT = 1
+    TO_SECOND_ORDER = 2
+
+    def __repr__(self) -> str:
+        return f"Certified.{self.name}"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -46,6 +66,8 @@ class Result:
         What the certificate is measured with.
     rows : list of tuple
         The history, row by row; see :attr:`history`.
+    size : float
+        The largest curvature that the last step has met.
 
     Examples
     --------
@@ -53,7 +75,7 @@ class Result:
     >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
     >>> result = riemtr.PracticalTRM().solve(case.problem, rng=0)
     >>> result.status, result.certified, result.certificate.strict
-    (Status.CONVERGED, True, True)
+    (Status.CONVERGED, Certified.STRICT, True)
     >>> len(result.history["cost"]) == result.iterations + 1
     True
     """
@@ -69,6 +91,7 @@ class Result:
     rows: list[tuple[Any, ...]] = field(repr=False)
     evaluation: Evaluation = field(repr=False)
     tolerances: Tolerances = field(repr=False)
+    size: float = field(default=0.0, repr=False)
 
     @cached_property
     def history(self) -> dict[str, np.ndarray]:
@@ -82,7 +105,12 @@ class Result:
         Computed when first asked for, from what the run already knows where that suffices; not
         counted in :attr:`counts`.
         """
-        return certify_evaluation(self.evaluation, self.tolerances)
+        if self.evaluation is None:
+            raise ValueError(
+                "a loaded result without a certificate has no problem to certify it with; call "
+                "riemtr.certify(problem, result.point)"
+            )
+        return certify_evaluation(self.evaluation, self.tolerances, self.size)
 
     @property
     def status(self) -> Status:
@@ -95,13 +123,38 @@ class Result:
         return self.reason.converged
 
     @property
-    def certified(self) -> bool:
-        """Whether it did, and the certificate, which asks the cost itself, confirms it."""
-        return self.converged and self.certificate.verdict == MINIMIZER
+    def certified(self) -> Certified:
+        """Whether the run converged and the certificate confirms a minimizer; false if not.
+
+        It tells a strict minimizer from one that has flat directions, of which the second order
+        says no more than that no curvature is negative; see :class:`Certified`.
+        """
+        if not self.converged or self.certificate.verdict != MINIMIZER:
+            return Certified.NO
+        return Certified.STRICT if self.certificate.strict else Certified.TO_SECOND_ORDER
+
+    @property
+    def radius(self) -> float:
+        """Trust-region radius at the end, with which a further run can go on."""
+        return float(self.history["radius"][-1])
+
+    def save(self, path: Any) -> None:
+        """Save the result to a new ``.npz`` file, without pickles.
+
+        The point, the history and all numbers are kept, and the certificate if it was asked for;
+        the problem is not. :func:`riemtr.load_result` reads it, and ``solver.solve(problem,
+        start=loaded)`` goes on from it.
+        """
+        save_result(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle what was found and not what it was found with: costs need not pickle."""
-        known = {"history": self.history, "certificate": self.certificate}
+        """Pickle what was found and not what it was found with: costs need not pickle.
+
+        The certificate is computed now, since there is no problem to ask for it later.
+        """
+        known: dict[str, Any] = {"history": self.history}
+        if self.evaluation is not None:
+            known["certificate"] = self.certificate
         return {
             **self.__dict__,
             **known,
@@ -113,15 +166,16 @@ class Result:
     def _summary(self) -> list[tuple[str, str]]:
         counts = self.counts
         known = self.evaluation is not None  # not after pickling
-        by_differences = known and self.evaluation.hessian_kind == "differences"
+        by_differences = (
+            known
+            and is_known(self.evaluation, "hessian_kind")
+            and self.evaluation.hessian_kind == "differences"
+        )
         return [
             ("status", str(self.reason)),
             ("cost", f"{self.cost:.12g}"),
             ("gradient norm", f"{self.gradient_norm:.3e}"),
-            (
-                "certificate",
-                f"{self.certificate.verdict_in_words}; {self.certificate.curvature_in_words}",
-            ),
+            ("certificate", self._certificate_in_words),
             ("iterations", f"{self.iterations} in {self.seconds:.4g} s"),
             (
                 "evaluations",
@@ -132,6 +186,12 @@ class Result:
             ),
             ("solver", str(self.solver)),
         ]
+
+    @property
+    def _certificate_in_words(self) -> str:
+        if not is_known(self, "certificate"):
+            return "not computed yet: ask for result.certificate"
+        return f"{self.certificate.verdict_in_words}; {self.certificate.curvature_in_words}"
 
     def __repr__(self) -> str:
         lines = (f"  {name + ':':<15}{value}" for name, value in self._summary())

@@ -16,7 +16,7 @@ class Status(Enum):
     UNRESOLVED = (
         "the gradient is within tolerance, but the sign of the curvature is not decided to "
         "curvature_tolerance: loosen it, or give the cost an exact Hessian (check_hessian tells if "
-        "it is)"
+        'it is), or ask for goal="first-order" only'
     )
     MAX_ITERATIONS = "out of iterations: raise max_iterations, or loosen tolerance"
     MAX_SECONDS = "out of time: raise max_seconds, or loosen tolerance"
@@ -51,11 +51,13 @@ class Reason:
 
     status: Status
     detail: str = ""
+    first_order_goal: bool = False
 
     @property
     def converged(self) -> bool:
-        """Whether it means convergence to a second-order point."""
-        return self.status is Status.CONVERGED
+        """Whether the run has reached its goal: a second-order point, unless it said otherwise."""
+        reached = self.first_order_goal and self.status is Status.FIRST_ORDER
+        return reached or self.status is Status.CONVERGED
 
     def __str__(self) -> str:
         return f"{self.status}{f' ({self.detail})' if self.detail else ''}"

@@ -1,39 +1,83 @@
 """Trust-region methods: one solver for all of them, which differ in the parts they pass.
 
-The loop itself is in :mod:`riemtr.solvers.descent`.
+The loop, and the state of a run, are in :mod:`riemtr.solvers.loop`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from riemtr.arguments import members, missing_members
-from riemtr.manifolds import retraction
-from riemtr.problem import Evaluation, Problem, as_problem
-from riemtr.solvers.acceptance import AcceptanceRule, RatioTest
+from riemtr.arguments import members, missing_members, names_instead
+from riemtr.manifolds import TangentSpace, exponential, retraction
+from riemtr.problem import Clock, Problem, as_problem
 from riemtr.solvers.arguments import check_limits, checked_observers, start_point
-from riemtr.solvers.certificate import Tolerances, check_tolerances, default_tolerances
-from riemtr.solvers.descent import Descent
 from riemtr.solvers.iteration import Observer
+from riemtr.solvers.judging import (
+    AcceptanceRule,
+    AdaptiveRadius,
+    AlwaysAccept,
+    FixedRadius,
+    RadiusPolicy,
+    RatioTest,
+)
+from riemtr.solvers.loop import Run, descend
 from riemtr.solvers.observers import showing
-from riemtr.solvers.radius import AdaptiveRadius, RadiusPolicy
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
-    GradientNorm,
+    AnyOf,
+    FirstOrderPoint,
     MaxIterations,
     MaxSeconds,
-    SecondOrder,
+    SecondOrderPoint,
+    StagePassed,
+    Stalled,
     StoppingCriterion,
+    Unbounded,
+    check_tolerances,
+    default_tolerances,
 )
-from riemtr.subproblem import SubproblemSolver, TruncatedCG
+from riemtr.subproblem import ExactSubproblem, HybridSubproblem, SubproblemSolver, TruncatedCG
 
 WarmUp = Callable[[Problem], Iterable[tuple[Problem, float]]]
 
 _OUT_OF_BUDGET = (Status.MAX_ITERATIONS, Status.MAX_SECONDS, Status.STOPPED)
+# By the goal of a solver: the criterion of a solution.
+_GOALS = {"second-order": SecondOrderPoint, "first-order": FirstOrderPoint}
+# Criteria of runs that lead nowhere.
+_SAFEGUARDS = (Unbounded(), Stalled())
+# Names that people bring along from SciPy, pymanopt and others, and riemtr's names for the same.
+_OPTIONS = {
+    "tol": "tolerance",
+    "gtol": "tolerance",
+    "min_gradient_norm": "tolerance",
+    "rtol": "relative_tolerance",
+    "maxiter": "max_iterations",
+    "max_iter": "max_iterations",
+    "max_time": "max_seconds",
+    "verbose": "observers=[riemtr.observers.LiveTable()] in solve(...)",
+    "verbosity": "observers=[riemtr.observers.LiveTable()] in solve(...)",
+    "callback": "observers in solve(...)",
+    "certify": 'goal="first-order"',
+}
+_ARGUMENTS = {
+    "x0": "start",
+    "initial_point": "start",
+    "callback": "observers",
+    "verbose": "observers=[riemtr.observers.LiveTable()]",
+    "verbosity": "observers=[riemtr.observers.LiveTable()]",
+    "seed": "rng",
+    "random_state": "rng",
+    "tol": "tolerance of the solver, as in PracticalTRM(tolerance=1e-8)",
+    "tolerance": "tolerance of the solver, as in PracticalTRM(tolerance=1e-8)",
+    "maxiter": "max_iterations of the solver, as in PracticalTRM(max_iterations=100)",
+    "max_iterations": "max_iterations of the solver, as in PracticalTRM(max_iterations=100)",
+    "max_seconds": "max_seconds of the solver, as in PracticalTRM(max_seconds=10)",
+}
 
 
 def no_warm_up(problem: Problem) -> Iterable[tuple[Problem, float]]:
@@ -59,15 +103,24 @@ class TrustRegion:
     acceptance : AcceptanceRule
         Decides which steps to take.
     move : callable
-        ``move(manifold, point, vector)``: :func:`riemtr.manifolds.retraction` or
-        :func:`riemtr.manifolds.exponential`.
+        ``move(space, vector)``, the point that a step leads to: :func:`riemtr.manifolds.retraction`
+        or :func:`riemtr.manifolds.exponential`.
     warm_up : callable
         Yields easier problems to pass through first, each with a gradient tolerance:
         :func:`continuation` or :func:`no_warm_up`.
     tolerance : float or None
-        Gradient norm of a solution; 1e-6 by default (1e-3 in float32).
+        Gradient norm of a solution.
     curvature_tolerance : float or None
-        Negative curvature that a solution may have; 1e-6 by default (1e-3 in float32).
+        Negative curvature that a solution may have; by default 1e-6 times the size of the Hessian
+        (1e-3 in float32).
+    relative_tolerance : float or None
+        Gradient norm of a solution over the scale of the derivatives there, which is the larger of
+        the Euclidean gradient's norm and the curvature that the last step has met. By default 1e-7
+        (1e-4 in float32), or 0 where ``tolerance`` is given: a cost may then be multiplied by any
+        number.
+    goal : {"second-order", "first-order"}
+        Whether a solution needs a nonnegative curvature. With "first-order" the run stops at a
+        small gradient, and the curvature is looked at only if ``result.certificate`` is asked for.
     max_iterations : int
         Steps to try at most.
     max_seconds : float
@@ -85,10 +138,12 @@ class TrustRegion:
     subproblem: SubproblemSolver = field(default_factory=TruncatedCG)
     radius: RadiusPolicy = field(default_factory=AdaptiveRadius)
     acceptance: AcceptanceRule = field(default_factory=RatioTest)
-    move: Callable[[Any, Any, Any], Any] = retraction
+    move: Callable[[TangentSpace, Any], Any] = retraction
     warm_up: WarmUp = no_warm_up
     tolerance: float | None = None
     curvature_tolerance: float | None = None
+    relative_tolerance: float | None = None
+    goal: str = "second-order"
     max_iterations: int = 1000
     max_seconds: float = math.inf
 
@@ -114,16 +169,35 @@ class TrustRegion:
                 raise ValueError(
                     f"{name} must be a function, such as {example}; got {getattr(self, name)!r}"
                 )
-        check_tolerances(self.tolerance, self.curvature_tolerance)
+        if self.goal not in _GOALS:
+            raise ValueError(f"goal must be one of {', '.join(_GOALS)}; got {self.goal!r}")
+        check_tolerances(self.tolerance, self.curvature_tolerance, self.relative_tolerance)
         check_limits(self.max_iterations, self.max_seconds)
 
+    @property
+    def _plain(self) -> TrustRegion:
+        """The same solver with all options at their defaults."""
+        return type(self)()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the constructor that are not at their defaults."""
+        plain, names = self._plain, self._option_names
+        pairs = {name: (getattr(self, name), getattr(plain, name)) for name in names}
+        return {name: own for name, (own, default) in pairs.items() if own != default}
+
+    @property
+    def _option_names(self) -> Sequence[str]:
+        return [each.name for each in fields(self)]
+
     def __repr__(self) -> str:
-        from riemtr.solvers.presets import constructor_of  # made of what is defined here
+        shown = (
+            f"{name}={getattr(value, '__name__', repr(value))}"
+            for name, value in self.options.items()
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
-        make, options = constructor_of(self)
-        shown = (f"{name}={getattr(v, '__name__', repr(v))}" for name, v in options.items())
-        return f"{make.__name__}({', '.join(shown)})"
-
+    @names_instead(_ARGUMENTS)
     def solve(
         self,
         problem: Any,
@@ -131,7 +205,7 @@ class TrustRegion:
         *,
         rng: Any = None,
         stop: StoppingCriterion | None = None,
-        observers: Sequence[Observer] = (),
+        observers: Observer | Sequence[Observer] = (),
     ) -> Result:
         """Minimise the cost from a start.
 
@@ -141,13 +215,14 @@ class TrustRegion:
         Parameters
         ----------
         problem : Problem or pymanopt.Problem
-        start : point of the manifold, optional
-            Any point, saddles and maximizers included; a random one if not given.
+        start : point of the manifold, or Result, optional
+            Any point, saddles and maximizers included; a random one if not given. From a result,
+            perhaps a saved one, the run goes on with its point and its radius.
         rng : numpy.random.Generator, int or None
             Source of the random start.
         stop : StoppingCriterion, optional
-            A further criterion to stop on.
-        observers : sequence of callables
+            A further criterion to stop on; it is asked before any curvature is looked at.
+        observers : callable, or sequence of callables
             Each gets every :class:`Iteration`; a true return value stops the run.
 
         Returns
@@ -155,59 +230,166 @@ class TrustRegion:
         Result
         """
         problem = as_problem(problem)
-        problem.refresh()
         observers = checked_observers(stop, observers)
+        radius = None
+        if isinstance(start, Result):
+            start, radius = start.point, start.radius
         point = start_point(problem, start, rng)
         tolerances = default_tolerances(
-            problem.precision(point), self.tolerance, self.curvature_tolerance
+            problem.precision(point),
+            self.tolerance,
+            self.curvature_tolerance,
+            self.relative_tolerance,
         )
-        budget: StoppingCriterion = MaxIterations(self.max_iterations)
-        if math.isfinite(self.max_seconds):
-            budget = budget | MaxSeconds(self.max_seconds)
-        goal: StoppingCriterion = SecondOrder(tolerances.gradient, tolerances.curvature) | budget
-        if stop is not None:
-            goal = goal | stop
-            # What the user asks of the cost is not meant for the easier ones on the way.
-            budget = budget | stop.budget if stop.budget else budget
-        run = Descent(self, tolerances, observers)
+        asked = () if stop is None else (stop,)
+        clock = Clock(min([self.max_seconds, *(each.max_seconds for each in asked)]))
+        run = Run(self, problem, tolerances, observers, clock, radius)
         try:
-            with showing(observers):
-                reason = self._stages(run, problem, point, goal, budget)
+            with showing(observers) if observers else nullcontext():
+                reason = self._stages(run, point, asked)
         except KeyboardInterrupt:
             if not run.rows:
                 raise
             reason = Reason(Status.INTERRUPTED)
-        if stop is not None and reason.converged and not _is_solution(run.best, tolerances):
-            reason = Reason(Status.STOPPED, "second-order point to the tolerances of stop")
-        elif reason.converged and run.number == 0 and start is None:
-            size = run.best.gradient_norm
-            reason = replace(
-                reason,
-                detail=f"already where it began, with a gradient norm of {size:.1e}: tolerances "
-                "are absolute, lower them if the cost is small",
-            )
-        return run.result(problem, reason)
+        return run.result(self._explained(run, reason, start is None))
 
-    def _stages(
-        self,
-        run: Descent,
-        problem: Problem,
-        point: Any,
-        goal: StoppingCriterion,
-        budget: StoppingCriterion,
-    ) -> Reason:
-        """Descend on the easier problems, then on the problem itself."""
-        for easier, tolerance in self.warm_up(problem):
-            enough = GradientNorm(max(tolerance, run.tolerances.gradient))
-            reason = run.descend(easier, point, enough | budget)
+    def _stages(self, run: Run, point: Any, asked: tuple[StoppingCriterion, ...]) -> Reason:
+        """Descend on the easier problems, then on the problem itself.
+
+        The user's criterion is asked first, so that it can stop a run before any curvature is
+        looked at.
+        """
+        limits = MaxIterations(self.max_iterations), MaxSeconds(self.max_seconds), *_SAFEGUARDS
+        for easier, tolerance in self.warm_up(run.problem):
+            passed = StagePassed(max(tolerance, run.tolerances.gradient))
+            reason = descend(run, easier, point, AnyOf((*asked, passed, *limits)))
             if reason.status in _OUT_OF_BUDGET:
                 return reason
             point = run.best.point
             run.stage += 1
-        return run.descend(problem, point, goal)
+        goal = _GOALS[self.goal](run.tolerances)
+        return descend(run, run.problem, point, AnyOf((*asked, goal, *limits)))
+
+    def _explained(self, run: Run, reason: Reason, drawn: bool) -> Reason:
+        """Return the reason in the light of what was asked for."""
+        if reason.status is Status.FIRST_ORDER and self.goal == "first-order":
+            return replace(reason, first_order_goal=True)
+        if reason.status is not Status.CONVERGED:
+            return reason
+        if not _is_solution(run):
+            return Reason(Status.STOPPED, "second-order point to the tolerances of stop")
+        if run.number == 0 and drawn:
+            size = run.best.gradient_norm
+            where = f"already where it began, with a gradient norm of {size:.1e}"
+            return replace(reason, detail=where)
+        return reason
 
 
-def _is_solution(here: Evaluation, tolerances: Tolerances) -> bool:
+def _is_solution(run: Run) -> bool:
     """Whether a point that some criterion calls a solution is one to the solver's tolerances."""
-    small = here.gradient_norm <= tolerances.gradient
-    return small and here.is_positive_to(tolerances.curvature) is True
+    here, tolerances = run.best, run.tolerances
+    small = here.gradient_norm <= tolerances.gradient_at(here, run.size)
+    return small and here.curvature.side(tolerances.curvature) > 0
+
+
+class ExactTRM(TrustRegion):
+    """The method that the paper analyses (section II.C).
+
+    Exactly solved subproblems, a fixed radius, every step taken along the exponential map. Too
+    large a radius makes it cycle, which the result's status reports.
+
+    Parameters
+    ----------
+    radius : float
+        The fixed radius.
+    tolerance, curvature_tolerance, relative_tolerance, goal, max_iterations, max_seconds
+        As for :class:`TrustRegion`.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    >>> result = riemtr.ExactTRM(radius=0.5).solve(case.problem, rng=0)
+    >>> bool((result.history["cost"][1:] <= result.history["cost"][:-1] + 1e-12).all())
+    True
+    """
+
+    @names_instead(_OPTIONS)
+    def __init__(
+        self,
+        radius: float = 0.1,
+        *,
+        tolerance: float | None = None,
+        curvature_tolerance: float | None = None,
+        relative_tolerance: float | None = None,
+        goal: str = "second-order",
+        max_iterations: int = 10_000,
+        max_seconds: float = math.inf,
+    ):
+        super().__init__(
+            subproblem=ExactSubproblem(),
+            radius=FixedRadius(radius),
+            acceptance=AlwaysAccept(),
+            move=exponential,
+            tolerance=tolerance,
+            curvature_tolerance=curvature_tolerance,
+            relative_tolerance=relative_tolerance,
+            goal=goal,
+            max_iterations=max_iterations,
+            max_seconds=max_seconds,
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the constructor that are not at their defaults."""
+        options = super().options
+        if "radius" in options:
+            options["radius"] = self.radius.radius  # type: ignore[attr-defined]
+        return options
+
+
+class PracticalTRM(TrustRegion):
+    """The practical method (paper, section IV.A).
+
+    Truncated CG that starts along negative curvature where the gradient is small, an adaptive
+    radius, a ratio test, retractions. A cost that offers its Hessian matrix gets near-exact steps
+    where they pay, one that offers easier versions of itself is solved by continuation.
+
+    Parameters
+    ----------
+    tolerance, curvature_tolerance, relative_tolerance, goal, max_iterations, max_seconds
+        As for :class:`TrustRegion`.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
+    >>> result = riemtr.PracticalTRM(tolerance=1e-9).solve(case.problem, rng=0)
+    >>> result.converged, abs(result.cost - case.truth.cost) < 1e-12
+    (True, True)
+    """
+
+    @names_instead(_OPTIONS)
+    def __init__(
+        self,
+        *,
+        tolerance: float | None = None,
+        curvature_tolerance: float | None = None,
+        relative_tolerance: float | None = None,
+        goal: str = "second-order",
+        max_iterations: int = 1000,
+        max_seconds: float = math.inf,
+    ):
+        super().__init__(
+            subproblem=HybridSubproblem(),
+            radius=AdaptiveRadius(),
+            acceptance=RatioTest(),
+            move=retraction,
+            warm_up=continuation,
+            tolerance=tolerance,
+            curvature_tolerance=curvature_tolerance,
+            relative_tolerance=relative_tolerance,
+            goal=goal,
+            max_iterations=max_iterations,
+            max_seconds=max_seconds,
+        )

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from pymanopt.manifolds import Euclidean
 
 from riemtr.arguments import check_positive
 from riemtr.errors import unknown_name
+from riemtr.manifolds import Euclidean
 from riemtr.problem import Problem
+from riemtr.problem.curvature import Threshold
 from riemtr.subproblem.exact import solve_exact_dense
 from riemtr.subproblem.normalised import solve_normalised
 from riemtr.subproblem.scaling import largest_magnitude
@@ -146,7 +147,7 @@ def _truncated_cg(
     )
     here = problem.at(np.zeros_like(gradient))
     if not gradient.any():
-        here.curvature(tolerance=_EPS)
+        here.curvature.side(Threshold(absolute=_EPS))
     step = TruncatedCG(kappa=1e-10, max_products=2 * gradient.size).solve(here, radius)
     multiplier = 0.0
     if step.on_boundary:

@@ -23,12 +23,11 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from riemtr.arguments import integer
-from riemtr.manifolds import dimension
 from riemtr.problem import Evaluation
-from riemtr.subproblem.quasi_newton import Pair
-from riemtr.subproblem.step import Ended, Step, make_step
+from riemtr.subproblem.step import Ended, Step
 from riemtr.subproblem.tangent import check_loss, dense_step, near_exact
 from riemtr.subproblem.truncated_cg import (
+    Pair,
     TruncatedCG,
     along_curvature,
     conjugate_gradients,
@@ -96,13 +95,13 @@ class HybridSubproblem:
         # After a rejected step the multiplier can only be larger than it was.
         solution = near_exact(here, radius, self.tolerance, memory.multiplier)
         # Bases made of random vectors do not turn smoothly with the point, nor do factors in them.
-        factor = solution.factor if hasattr(here.manifold, "tangent_basis") else None
+        factor = solution.factor if here.manifold.smooth_basis else None
         kept = _Memory(here, [], dense=True, factor=factor, multiplier=solution.multiplier)
         return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
         factor, known = memory.factor, len(memory.products)
-        vector, image, on_boundary, ended = conjugate_gradients(
+        step = conjugate_gradients(
             here,
             radius,
             products=memory.products,
@@ -110,12 +109,11 @@ class HybridSubproblem:
             target=memory.target,
             limit=self.budget,
         )
-        if ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
+        if step.ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
-        step = make_step(here, vector, image, on_boundary, ended)
         spent = memory.spent + len(memory.products) - known
         dense = memory.dense or (factor is None and step.norm < _INSIDE * radius)
-        if spent >= dimension(here.manifold):
+        if spent >= here.manifold.dim:
             dense, factor, spent = True, None, 0
         kept = _Memory(here, memory.products, memory.target, dense, factor, spent)
         return step._replace(memory=kept)
@@ -125,7 +123,7 @@ def _is_worth(here: Evaluation, previous: Step | None) -> bool:
     """Whether CG was of so little use that the matrix is worth its products."""
     if previous is None or previous.ended is not Ended.PRODUCT_LIMIT:
         return False
-    return dimension(here.manifold) <= _MOST_DIMENSIONS
+    return here.manifold.dim <= _MOST_DIMENSIONS
 
 
 def _inverse(here: Evaluation, factor: np.ndarray) -> Callable[[Any], Any]:

@@ -38,6 +38,8 @@ class Step(NamedTuple):  # made in a third of the time of a frozen dataclass
         Why the solver returned.
     certificate : SubproblemSolution or None
         Proof of optimality, from solvers that give one.
+    curvature : float
+        The largest curvature that the solver has met; 0 if it does not say.
     memory : object
         What the same solver can reuse in its next call; opaque to everyone else.
     """
@@ -50,6 +52,7 @@ class Step(NamedTuple):  # made in a third of the time of a frozen dataclass
     ended: Ended
     certificate: Any = None
     memory: Any = None
+    curvature: float = 0.0
 
 
 class SubproblemSolver(Protocol):

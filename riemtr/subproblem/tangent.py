@@ -97,8 +97,7 @@ def dense_step(
     here: Evaluation, solution: SubproblemSolution | NearExactSolution, memory: object = None
 ) -> Step:
     """Map a solution in coordinates back to the tangent space."""
-    dtype = here.point.dtype if isinstance(here.point, np.ndarray) else np.dtype(float)
-    real = dtype if dtype.kind == "f" else np.dtype(float)
+    real = here.gradient.real.dtype
     vector = here.basis.vector(solution.vector.astype(real, copy=False))
     image = here.basis.vector(solution.hessian_vector.astype(real, copy=False))
     if not solution.on_boundary:
@@ -109,7 +108,14 @@ def dense_step(
         ended = Ended.BOUNDARY
     certificate = solution if isinstance(solution, SubproblemSolution) else None
     return make_step(
-        here, vector, image, solution.on_boundary, ended, certificate=certificate, memory=memory
+        here,
+        vector,
+        image,
+        solution.on_boundary,
+        ended,
+        certificate=certificate,
+        memory=memory,
+        curvature=float(np.abs(here.step_matrix().diagonal()).max(initial=0.0)),
     )
 
 

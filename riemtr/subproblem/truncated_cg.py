@@ -1,26 +1,44 @@
-"""Truncated conjugate gradients (Steihaug-Toint), started along negative curvature at saddles.
+r"""Truncated conjugate gradients (Steihaug-Toint), started along negative curvature at saddles.
 
 The paper's practical method (section IV.A): where the gradient is small and the Hessian has a
 negative eigenvalue, plain truncated CG would follow the vanishing gradient into the saddle, so the
 search starts along the direction of negative curvature instead, its sign adjusted to the gradient.
+
+Hessian products of one point precondition CG at the next. Conjugate directions, scaled to a
+curvature of 1, are steps whose images under the Hessian are known, so that the BFGS update of an
+inverse M with all of them at once needs no more than inner products. With the directions as rows of
+D and their images as rows of E,
+
+.. math:: t = M (r - E'Dr), \qquad P r = D'Dr + t - D'Et.
+
+P is symmetric and positive definite whenever M is, whatever the vectors, and so is what it does to
+any tangent space, to which its results are projected: it may be used at the next points, where
+the directions are only nearly conjugate (Morales and Nocedal, *Automatic preconditioning by limited
+memory quasi-Newton updating*, SIAM J. Optim. 10(4), 2000).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from riemtr.arguments import integer, is_real
 from riemtr.errors import NonFiniteHessianError
-from riemtr.manifolds import dimension
+from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Evaluation
-from riemtr.subproblem.quasi_newton import FEWEST_PAIRS, InverseHessian, Pair, inverse_hessian
 from riemtr.subproblem.step import Ended, Step, make_step
 
 # Size of a preconditioner from which on its squares are not safe, in single precision either.
 _LARGE = 1e12
+# Fewer pairs say more about where CG met the boundary than about the Hessian.
+FEWEST_PAIRS = 4
+
+Pair = tuple[Any, Any]
+"""A direction of CG and its image under the Hessian."""
 
 
 class _Memory(NamedTuple):
@@ -89,16 +107,15 @@ class TruncatedCG:
             memory = self._at_next_point(here, previous.memory, previous.ended)
         else:
             memory = previous.memory
-        limit = self.max_products or max(dimension(here.manifold), 1)
-        vector, image, on_boundary, ended = conjugate_gradients(
+        return conjugate_gradients(
             here,
             radius,
             products=memory.products,
             precondition=memory.precondition,
             target=memory.target,
-            limit=limit,
+            limit=self.max_products or max(here.manifold.dim, 1),
+            memory=memory,
         )
-        return make_step(here, vector, image, on_boundary, ended, memory=memory)
 
     def _at_next_point(self, here: Evaluation, memory: _Memory, ended: Ended) -> _Memory:
         """Return what to begin with at a point that CG has not seen yet."""
@@ -124,7 +141,7 @@ class TruncatedCG:
 def prefers_curvature(here: Evaluation, radius: float) -> bool:
     """Whether negative curvature is known, and promises more than the gradient does."""
     curvature = here.known_curvature
-    if curvature is None or not curvature.min_eigenvalue < 0.0:
+    if curvature is None or not curvature.is_negative or curvature.direction is None:
         return False
     return -0.5 * curvature.min_eigenvalue * radius > here.gradient_norm
 
@@ -134,12 +151,14 @@ def along_curvature(here: Evaluation, radius: float) -> Step:
 
     Its sign makes it a descent direction, where the gradient does not vanish.
     """
-    assert here.known_curvature is not None
-    direction = here.known_curvature.direction
+    direction = here.curvature.direction
+    assert direction is not None
     sign = -1.0 if here.inner(here.gradient, direction) > 0.0 else 1.0
     vector = (sign * radius) * direction
     image = here.hessian(vector)
-    return make_step(here, vector, image, True, Ended.CURVATURE_START)
+    return make_step(
+        here, vector, image, True, Ended.CURVATURE_START, curvature=here.curvature.size
+    )
 
 
 def conjugate_gradients(
@@ -150,16 +169,12 @@ def conjugate_gradients(
     precondition: Callable[[Any], Any],
     target: float,
     limit: int,
-) -> tuple[Any, Any, bool, Ended]:
+    memory: Any = None,
+) -> Step:
     """Run CG on the model at ``here`` until it converges or leaves the ball.
 
     ``products`` holds the directions and Hessian products known from an earlier run at the same
-    point, and receives the new ones.
-
-    Returns
-    -------
-    vector, image, on_boundary, ended
-        The step and its image under the Hessian, whether it was cut, and why it ended.
+    point, and receives the new ones; ``memory`` goes into the step.
     """
     inner, scale = here.inner, here.gradient_norm or 1.0
     # The model is divided by the gradient's norm, or its squares would under- or overflow.
@@ -182,12 +197,14 @@ def conjugate_gradients(
                 "mind its sign, or make the eigenvalues of what it inverts positive"
             )
         nothing = 0.0 * here.gradient
-        return nothing, nothing, False, Ended.INTERIOR
+        return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR, memory=memory)
+    largest = decrease = 0.0  # of all curvatures met; of the model
     length = overlap = 0.0  # |vector|^2 and <vector, direction>
+    ended = Ended.PRODUCT_LIMIT
     room = radius * radius
     for count in range(limit):
         if count == len(products):
-            products.append((direction, here.step_product(direction)))
+            products.append((direction, here.hessian(direction)))
         product = products[count][1]
         curvature = inner(direction, product) / scale
         if not math.isfinite(curvature):
@@ -196,31 +213,39 @@ def conjugate_gradients(
             )
         alpha = squared / curvature if curvature > 0.0 else math.inf
         size = inner(direction, direction)
+        largest = max(largest, abs(curvature) / size * scale)
         longer = length + alpha * (2.0 * overlap + alpha * size)
         if not longer < room:
             tau = _to_boundary(room - length, overlap, size)
             ended = Ended.BOUNDARY if curvature > 0.0 else Ended.NEGATIVE_CURVATURE
+            decrease += tau * (squared - 0.5 * tau * curvature)
             step, image = tau * direction, tau * product
             if vector is not None:
                 step, image = vector + step, scale * (residual - gradient) + image
-            return step, image, True, ended
+            return Step(step, image, radius, scale * decrease, True, ended, None, memory, largest)
+        decrease += 0.5 * alpha * squared
+        length = longer
         step = alpha * direction
         vector = step if vector is None else vector + step
         residual = residual + (alpha / scale) * product
         remaining = inner(residual, residual)
         if math.sqrt(abs(remaining)) <= target:
-            return vector, scale * (residual - gradient), False, Ended.INTERIOR
-        if count + 1 == limit or here.is_out_of_time():
+            ended = Ended.INTERIOR
+            break
+        if count + 1 == limit or here.clock.expired:
             break
         corrected = precondition(residual)
         before = squared
         squared = remaining if corrected is residual else inner(residual, corrected)
         if squared <= 0.0:
-            return vector, scale * (residual - gradient), False, Ended.INTERIOR
+            ended = Ended.INTERIOR
+            break
         # Rounding must not pile up outside the tangent space, where the model means nothing.
         direction = here.tangent((squared / before) * direction - corrected)
-        length, overlap = longer, inner(vector, direction)
-    return vector, scale * (residual - gradient), False, Ended.PRODUCT_LIMIT
+        overlap = inner(vector, direction)
+    image = scale * (residual - gradient)
+    norm = math.sqrt(length)
+    return Step(vector, image, norm, scale * decrease, False, ended, None, memory, largest)
 
 
 def _normalised(precondition: Callable[[Any], Any], size: float) -> Callable[[Any], Any]:
@@ -235,3 +260,60 @@ def _to_boundary(room: float, overlap: float, size: float) -> float:
     room = max(room, 0.0)
     root = math.sqrt(overlap * overlap + size * room)
     return room / (overlap + root) if overlap > 0.0 else (root - overlap) / size
+
+
+# -- the preconditioner ---------------------------------------------------------------------------
+
+
+class InverseHessian(NamedTuple):
+    """What a run of CG knows of the inverse Hessian.
+
+    Attributes
+    ----------
+    directions, images : ndarray, one row for each
+        Conjugate directions of curvature 1, and their images under the Hessian, flattened.
+    scale : float
+        Typical inverse curvature, for the other directions.
+    """
+
+    directions: np.ndarray
+    images: np.ndarray
+    scale: float
+
+    def at(self, here: Evaluation) -> Callable[[Any], Any]:
+        """Return the preconditioner at a point, on top of the problem's own if it has one."""
+        directions, images, scale = self
+        own = None if here.problem.preconditioner is None else here.precondition
+
+        def apply(residual: Any) -> Any:
+            flat = as_real(residual)
+            shares = directions @ flat
+            rest = flat - shares @ images
+            if own is None:
+                rest *= scale
+            else:
+                rest = as_real(own(here.tangent(from_real(rest, residual))))
+            shares -= images @ rest
+            return here.tangent(from_real(rest + shares @ directions, residual))
+
+        return apply
+
+
+def inverse_hessian(here: Evaluation, pairs: Sequence[Pair]) -> InverseHessian | None:
+    """Return what the pairs of one run of CG at ``here`` tell.
+
+    None where they are too few, or tangent vectors are not arrays in the Euclidean metric.
+    """
+    if len(pairs) < FEWEST_PAIRS or not here.manifold.dot_metric:
+        return None
+    directions, images = (np.array(list(map(as_real, each))) for each in zip(*pairs, strict=True))
+    curvatures = np.einsum("ij,ij->i", directions, images)  # overflows without a warning
+    useful = (curvatures > 0.0) & np.isfinite(curvatures)
+    if np.count_nonzero(useful) < FEWEST_PAIRS:
+        return None
+    roots = np.sqrt(curvatures[useful, None])
+    directions, images = directions[useful] / roots, images[useful] / roots
+    typical = float(np.sort(np.einsum("ij,ij->i", images, images))[len(images) // 2])
+    if not 1e-100 < typical < 1e100:
+        return None
+    return InverseHessian(directions, images, 1.0 / typical)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from riemtr.errors import unknown_name
 from riemtr.problems import dictionary_problem
 from riemtr.recovery import precondition
 from riemtr.solvers import ExactTRM, PracticalTRM, Status, TrustRegion
-from riemtr.solvers.trust_region import no_warm_up
+from riemtr.subproblem import HybridSubproblem
 
 NAME = "phase-transition"
 MAPS = ("k-n", "p-n")
@@ -218,5 +218,6 @@ def _solver(method: str, mu: float) -> TrustRegion:
         return ExactTRM(
             radius=mu, tolerance=tolerance, curvature_tolerance=tolerance, max_iterations=3000
         )
-    practical = PracticalTRM(tolerance=tolerance, curvature_tolerance=tolerance)
-    return practical if method == "practical" else replace(practical, warm_up=no_warm_up)
+    if method == "practical":
+        return PracticalTRM(tolerance=tolerance, curvature_tolerance=tolerance)
+    return TrustRegion(HybridSubproblem(), tolerance=tolerance, curvature_tolerance=tolerance)

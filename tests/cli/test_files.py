@@ -17,15 +17,23 @@ def solved(name, **parameters):
 def test_npz_gives_back_point_and_history_without_pickles(tmp_path):
     result = solved("rayleigh", n=8)
     save_result(tmp_path / "run.npz", result, ABOUT)
-    with np.load(tmp_path / "run.npz", allow_pickle=False) as saved:
-        assert np.array_equal(saved["point"], result.point)
-        for name, column in result.history.items():
-            same = np.array_equal(saved[f"history_{name}"], column, equal_nan=column.dtype == float)
-            assert same, name
-        summary = json.loads(str(saved["summary"]))
-    assert summary["cost"] == result.cost
-    assert summary["certificate"]["verdict"] == "minimizer"
-    assert summary["parameters"] == {"n": 4}
+    saved = riemtr.load_result(tmp_path / "run.npz")
+    assert np.array_equal(saved.point, result.point)
+    for name, column in result.history.items():
+        same = np.array_equal(saved.history[name], column, equal_nan=column.dtype == float)
+        assert same, name
+    assert saved.cost == result.cost
+    assert saved.certificate.verdict == "minimizer"
+
+
+def test_an_archive_is_replaced_only_by_force(tmp_path):
+    first, second = solved("rayleigh", n=3), solved("rayleigh", n=4)
+    save_result(tmp_path / "run.npz", first, ABOUT)
+    with pytest.raises(FileExistsError):
+        save_result(tmp_path / "run.npz", second, ABOUT)
+    assert riemtr.load_result(tmp_path / "run.npz").cost == first.cost
+    save_result(tmp_path / "run.npz", second, ABOUT, force=True)
+    assert riemtr.load_result(tmp_path / "run.npz").cost == second.cost
 
 
 def test_json_is_strict_and_gives_back_the_same_numbers(tmp_path):
@@ -46,9 +54,10 @@ def test_json_is_strict_and_gives_back_the_same_numbers(tmp_path):
         "min_eigenvalue": certificate.min_eigenvalue,
         "error_bound": certificate.error_bound,
         "strict": True,
-        "tolerance": 1e-6,
-        "curvature_tolerance": 1e-6,
+        "tolerance": certificate.tolerance,
+        "curvature_tolerance": certificate.curvature_tolerance,
         "contradiction": "",
+        "symmetries": 0,
     }
 
 
@@ -73,10 +82,10 @@ def test_points_with_parts_are_saved_part_by_part(tmp_path, name):
     save_result(tmp_path / "run.npz", result, ABOUT)
     save_result(tmp_path / "run.json", result, ABOUT)
     read = json.loads((tmp_path / "run.json").read_text())
-    with np.load(tmp_path / "run.npz", allow_pickle=False) as saved:
-        for number, part in enumerate(result.point):
-            assert np.array_equal(saved[f"point_{number}"], part)
-            assert np.array_equal(read["point"][number], part)
+    saved = riemtr.load_result(tmp_path / "run.npz")
+    for number, part in enumerate(result.point):
+        assert np.array_equal(saved.point[number], part)
+        assert np.array_equal(read["point"][number], part)
 
 
 def test_parameters_unknown_to_json_are_written_as_text(tmp_path):

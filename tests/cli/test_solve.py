@@ -1,4 +1,5 @@
 import json
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -36,13 +37,15 @@ def test_the_saved_point_is_the_truth(tmp_path):
     path = tmp_path / "run.npz"
     assert solve("rayleigh", "-p", "n=12", "--tolerance", 1e-10, "--out", path).exit_code == 0
     case = riemtr.problems.build("rayleigh", rng=0, n=12)
-    with np.load(path, allow_pickle=False) as saved:
-        assert case.truth.distance(saved["point"]) < 1e-7
-        summary = json.loads(str(saved["summary"]))
-    assert summary["cost"] == pytest.approx(case.truth.cost, abs=1e-12)
-    assert summary["problem"] == "rayleigh"
-    assert summary["parameters"] == {"n": 12}
-    assert summary["solver"] == repr(riemtr.PracticalTRM(tolerance=1e-10))
+    saved = riemtr.load_result(path)
+    assert case.truth.distance(saved.point) < 1e-7
+    assert saved.cost == pytest.approx(case.truth.cost, abs=1e-12)
+    assert saved.certified is riemtr.Certified.STRICT
+    assert saved.solver == repr(riemtr.PracticalTRM(tolerance=1e-10))
+    with ZipFile(path) as archive:
+        about = json.loads(archive.read("about.json"))
+    assert about["problem"] == "rayleigh"
+    assert about["parameters"] == {"n": 12}
 
 
 def test_parameters_reach_the_problem(tmp_path):
@@ -239,7 +242,7 @@ def test_a_problem_of_ones_own_by_its_path(own_module):
     for arguments in (["users_problem:pole", "-p", "n=7"], ["users_problem:pole:n=7"]):
         outcome = solve(*arguments)
         assert outcome.exit_code == 0, outcome.output
-        assert "Sphere of unit 7-vectors" in outcome.output
+        assert "Sphere(7)" in outcome.output
     compared = CliRunner().invoke(
         app, ["compare", "users_problem:pole:n=7", "--solvers", "practical", "-q", "--starts", "2"]
     )

@@ -23,7 +23,7 @@ def test_names_pairs_cases_and_problems():
         "rayleigh",
         "rayleigh:n=4",
         "brockett:n=5",
-        "Sphere of unit 3-vectors",
+        "Sphere(3)",
         "Sphere manifold of 2-vectors",
     ]
     assert found["rayleigh:n=4"].problem.manifold.n == 4
@@ -38,7 +38,7 @@ def test_the_seed_draws_the_data():
 
 def test_a_single_one_and_labels_of_ones_own():
     assert list(as_cases(("rayleigh", {"n": 4}), seed=0)) == ["rayleigh:n=4"]
-    assert list(as_cases(own_problem(), seed=0)) == ["Sphere of unit 3-vectors"]
+    assert list(as_cases(own_problem(), seed=0)) == ["Sphere(3)"]
     assert list(as_cases({"mine": own_problem()}, seed=0)) == ["mine"]
 
 

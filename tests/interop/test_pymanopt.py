@@ -5,7 +5,13 @@ import autograd.numpy as anp
 import numpy as np
 import pymanopt
 import pytest
-from pymanopt.manifolds import Euclidean, FixedRankEmbedded, Product, Stiefel
+from pymanopt.manifolds import (
+    Euclidean,
+    FixedRankEmbedded,
+    Product,
+    Stiefel,
+)
+from pymanopt.manifolds import SymmetricPositiveDefinite as PositiveDefinite
 from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
 
 import riemtr
@@ -175,6 +181,7 @@ class TestTrustRegions:
             calls.problem(sphere, hessian=False), initial_point=start
         )
         assert found.cost == pytest.approx(1.0, abs=1e-10)
+        assert calls.gradients == found.riemtr_result.counts.gradients
         assert found.certificate.verdict == "minimizer"
         # Two more for each of two products of the certificate's, after the run.
         assert calls.gradients == found.riemtr_result.counts.gradients + 4
@@ -527,6 +534,56 @@ class TestPymanoptsOptimizersOnOurSphere:
         assert found.cost == pytest.approx(1.0, abs=accuracy)
 
 
+WEIGHTS = np.diag([1.0, 2.0, 4.0])
+
+
+def scatter(x):
+    """Smallest at 2 WEIGHTS, where it is 3 + log det."""
+    return anp.linalg.slogdet(x)[1] + 2.0 * anp.trace(anp.linalg.solve(x, WEIGHTS))
+
+
+# Manifolds of riemtr, a cost on each, and its minimum.
+NATIVE = {
+    "oblique": (riemtr.Oblique(3, 2), lambda x: anp.sum(x * (WEIGHTS @ x)), 2.0),
+    "stiefel": (riemtr.Stiefel(3, 2), lambda x: anp.sum(x * (WEIGHTS @ x) * [2.0, 1.0]), 4.0),
+    "frames": (riemtr.Stiefel(3, 2, k=2), lambda x: anp.sum(x * (WEIGHTS @ x)), 6.0),
+    "grassmann": (riemtr.Grassmann(3, 2), lambda x: anp.sum(x * (WEIGHTS @ x)), 3.0),
+    "rotations": (riemtr.Rotations(3), lambda x: -anp.sum(x * WEIGHTS), -7.0),
+    "positive": (riemtr.PositiveDefinite(3), scatter, 3.0 + math.log(64.0)),
+    "fixed rank": (
+        riemtr.FixedRank(3, 3, 2),
+        lambda u, s, vt: anp.sum(((u * s) @ vt - WEIGHTS) ** 2),
+        1.0,
+    ),
+    "product": (
+        riemtr.Product({"q": riemtr.Sphere(3), "x": riemtr.PositiveDefinite(3)}),
+        lambda q, x: q @ WEIGHTS @ q + scatter(x),
+        4.0 + math.log(64.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["TrustRegions", "ConjugateGradient"])
+@pytest.mark.parametrize("name", NATIVE)
+class TestOurManifoldsInPymanopt:
+    def optimum(self, problem, kind):
+        start = problem.manifold.random_point(0)
+        optimizer = getattr(pymanopt.optimizers, kind)(verbosity=0, max_time=20)
+        return optimizer.run(problem, initial_point=start).cost
+
+    def test_on_converted_problems(self, name, kind):
+        manifold, cost, minimum = NATIVE[name]
+        problem = to_pymanopt(riemtr.Problem(manifold, cost))
+        assert self.optimum(problem, kind) == pytest.approx(minimum, abs=1e-8)
+
+    def test_on_pymanopts_own_problems(self, name, kind):
+        manifold, cost, minimum = NATIVE[name]
+        if kind == "TrustRegions" and not manifold.converts_hessians:
+            pytest.skip("pymanopt takes no differences of gradients")
+        problem = pymanopt.Problem(manifold, pymanopt.function.autograd(manifold)(cost))
+        assert self.optimum(problem, kind) == pytest.approx(minimum, abs=1e-8)
+
+
 class TestToPymanopt:
     def optimum(self, problem, **options):
         np.random.seed(0)  # noqa: NPY002
@@ -553,6 +610,17 @@ class TestToPymanopt:
 
         problem = to_pymanopt(riemtr.Problem(FixedRankEmbedded(4, 3, 1), cost))
         assert self.optimum(problem) == pytest.approx([0.0] * 3, abs=1e-8)
+
+    @pytest.mark.parametrize("manifold", [PositiveDefinite(3), riemtr.PositiveDefinite(3)])
+    def test_vectors_are_of_the_manifolds_own_form(self, manifold):
+        problem = to_pymanopt(riemtr.Problem(manifold, scatter))
+        theirs = pymanopt.Problem(manifold, pymanopt.function.autograd(manifold)(scatter))
+        point = np.diag([1.0, 2.0, 3.0]) + 0.5
+        vector = np.ones((3, 3))
+        for ask in ("riemannian_gradient", "riemannian_hessian"):
+            vectors = [vector] if ask == "riemannian_hessian" else []
+            expected = getattr(theirs, ask)(point, *vectors)
+            np.testing.assert_allclose(getattr(problem, ask)(point, *vectors), expected, rtol=1e-9)
 
     def test_comes_back(self, start):
         problem = riemtr.Problem(riemtr.Sphere(8), lambda x: anp.sum(VALUES * x**2))

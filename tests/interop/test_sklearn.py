@@ -178,9 +178,9 @@ def test_grid_search_finds_the_number_of_atoms():
 
 
 def test_a_clone_keeps_the_solver_and_a_pickle_the_outcome(X):
-    solver = riemtr.ExactTRM(radius=0.1, tolerance=1e-2, curvature_tolerance=1e-2)
+    solver = riemtr.ExactTRM(radius=0.2, tolerance=1e-2, curvature_tolerance=1e-2)
     found = CompleteDictionaryLearning(2, solver=solver, random_state=0).fit(X)
-    assert "ExactTRM(radius=0.1" in repr(clone(found).solver)
+    assert "ExactTRM(radius=0.2" in repr(clone(found).solver)
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.transform(X), found.transform(X))
     assert repr(again.recovery_) == repr(found.recovery_)

@@ -1,4 +1,4 @@
-"""Every manifold of pymanopt, small, each with a smooth cost that is well defined on it."""
+"""Every manifold of riemtr and of pymanopt, small, with a smooth cost that suits it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,50 @@ import numpy as np
 import pymanopt.manifolds as pm
 
 import riemtr
+from riemtr.problem.layout import array_count
 
-# Name: (manifold, true dimension).
-ZOO = {
+# Name: (manifold, dimension).
+NATIVE = {
     "riemtr-sphere": (riemtr.Sphere(4), 3),
+    "riemtr-circle": (riemtr.Sphere(2), 1),
+    "riemtr-oblique": (riemtr.Oblique(3, 4), 8),
+    "riemtr-stiefel": (riemtr.Stiefel(5, 2), 7),
+    "riemtr-stiefel-3": (riemtr.Stiefel(4, 2, k=3), 15),
+    "riemtr-stiefel-square": (riemtr.Stiefel(3, 3), 3),
+    "riemtr-grassmann": (riemtr.Grassmann(5, 2), 6),
+    "riemtr-grassmann-3": (riemtr.Grassmann(4, 2, k=3), 12),
+    "riemtr-rotations": (riemtr.Rotations(3), 3),
+    "riemtr-rotations-2": (riemtr.Rotations(2, k=3), 3),
+    "riemtr-rotations-4": (riemtr.Rotations(4, k=2), 12),
+    "riemtr-spd": (riemtr.PositiveDefinite(3), 6),
+    "riemtr-spd-2": (riemtr.PositiveDefinite(2, k=2), 6),
+    "riemtr-fixed-rank": (riemtr.FixedRank(5, 4, 2), 14),
+    "riemtr-fixed-rank-full": (riemtr.FixedRank(3, 4, 3), 12),
+    "riemtr-euclidean": (riemtr.Euclidean(3), 3),
+    "riemtr-euclidean-matrices": (riemtr.Euclidean(2, 3), 6),
+    "riemtr-product": (riemtr.Product([riemtr.Rotations(3), riemtr.Euclidean(3)]), 6),
+    "riemtr-product-named": (
+        riemtr.Product({"axis": riemtr.Sphere(3), "spread": riemtr.PositiveDefinite(2)}),
+        2 + 3,
+    ),
+    "riemtr-product-nested": (
+        riemtr.Product(
+            [
+                riemtr.Product({"a": riemtr.Oblique(3, 2), "b": riemtr.Stiefel(3, 2)}),
+                riemtr.Product([riemtr.Grassmann(3, 1)]),
+                pm.ComplexCircle(2),
+            ]
+        ),
+        4 + 3 + 2 + 2,
+    ),
+    "riemtr-product-low-rank": (
+        riemtr.Product([riemtr.Sphere(3), riemtr.FixedRank(4, 3, 2), pm.UnitaryGroup(2)]),
+        2 + 10 + 4,
+    ),
+}
+
+# The same for pymanopt; the dimensions are the true ones.
+PYMANOPT = {
     "sphere": (pm.Sphere(5), 4),
     "sphere-of-matrices": (pm.Sphere(3, 2), 5),
     "sphere-subspace": (pm.SphereSubspaceIntersection(np.eye(5)[:, :3]), 2),
@@ -65,7 +105,10 @@ ZOO = {
     ),
 }
 
+ZOO = NATIVE | PYMANOPT
+
 _QUOTIENTS = (
+    riemtr.Grassmann,
     pm.PSDFixedRank,
     pm.PSDFixedRankComplex,
     pm.Elliptope,
@@ -89,7 +132,7 @@ def _one(manifold, *arrays):
     if isinstance(manifold, _QUOTIENTS):
         (y,) = arrays
         return _polynomial(anp.matmul(y, anp.conj(anp.swapaxes(y, -1, -2))))
-    if isinstance(manifold, pm.FixedRankEmbedded):
+    if isinstance(manifold, (pm.FixedRankEmbedded, riemtr.FixedRank)):
         return _polynomial(anp.dot(arrays[0] * arrays[1], arrays[2]))
     return _polynomial(arrays[0])
 
@@ -103,8 +146,9 @@ def cost_on(manifold):
     def cost(*arrays):
         total, position = 0.0, 0
         for factor in factors:
-            count = factor.point_layout
-            total = total + _one(factor, *arrays[position : position + count])
+            count = array_count(factor.point_layout)
+            original = getattr(factor, "original", factor)
+            total = total + cost_on(original)(*arrays[position : position + count])
             position += count
         return total
 

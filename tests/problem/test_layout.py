@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from riemtr.manifolds import random_point
-from riemtr.problem.layout import as_type, flatten, like, machine_precision, unflatten
+from riemtr.manifolds import adapt
+from riemtr.problem.layout import as_type, flatten, like, machine_precision, owned, unflatten
 from tests.manifolds.zoo import ZOO
 
 layouts = st.one_of(st.integers(1, 4), st.lists(st.integers(1, 4), min_size=1).map(tuple))
@@ -28,7 +28,7 @@ def test_unflatten_inverts_flatten(layout):
 @pytest.mark.parametrize("name", ZOO)
 def test_points_of_every_manifold(name):
     manifold, _ = ZOO[name]
-    point = random_point(manifold, np.random.default_rng(0))
+    point = adapt(manifold).random_point(0)
     arrays = flatten(point, manifold.point_layout)
     assert all(isinstance(array, np.ndarray) for array in arrays)
     restored = flatten(unflatten(arrays, manifold.point_layout), manifold.point_layout)
@@ -66,3 +66,18 @@ def test_types_of_points_of_every_kind():
     nested = like([double, [double]], [single, [single]])
     assert nested[1][0].dtype == np.float32
     assert like(double, double) is double
+
+
+def test_owned_arrays_are_copies_in_the_precision_of_the_point():
+    given = np.arange(3.0)
+    assert owned(given, given) is not given
+    assert owned(given, np.zeros(3, np.float32)).dtype == np.float32
+    assert owned([1, 2, 3], given).dtype == np.float64
+    assert owned(given + 0j, given).dtype == np.float64
+    assert owned(given, given + 0j).dtype == np.complex128
+    # Of a tangent vector, which may have other parts than a point, the types stay as they are.
+    for like_what in (None, (given, given, given)):
+        pair = owned((given, [given.astype(np.float32)]), like_what)
+        assert isinstance(pair, tuple)
+        assert pair[1][0].dtype == np.float32
+        assert pair[0] is not given

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -316,7 +315,7 @@ def test_a_solver_is_recognised_in_another_process(tmp_path):
     """Its description must not contain an address in memory."""
     settings = pipeline._settings(np.ones((1, 1)), 1, riemtr.PracticalTRM(), True, True, None, 0)
     assert not any("0x" in text for text in settings["solver"].values())
-    other = replace(riemtr.PracticalTRM(), tolerance=1e-3)
+    other = riemtr.PracticalTRM(tolerance=1e-3)
     changed = pipeline._settings(np.ones((1, 1)), 1, other, True, True, None, 0)
     assert changed["solver"] != settings["solver"]
 

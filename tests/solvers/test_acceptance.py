@@ -11,10 +11,10 @@ from riemtr.solvers import AlwaysAccept, RatioTest
 def judge(rule, actual, predicted, kind=np.float64, fall=0.5):
     """Judge a step from cost 1 that was to gain ``predicted`` and gained ``actual``."""
     precision = float(np.finfo(kind).eps)
-    here = SimpleNamespace(cost=1.0, precision=precision, gradient_norm=1.0)
+    here = SimpleNamespace(cost=1.0, precision=precision, noise=precision, gradient_norm=1.0)
     there = SimpleNamespace(cost=1.0 - actual, gradient_norm=fall)
     step = SimpleNamespace(predicted_decrease=predicted)
-    return rule.judge(here, there, step, precision)
+    return rule.judge(here, there, step)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])

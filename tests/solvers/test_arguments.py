@@ -27,7 +27,7 @@ def problem():
     [
         ({"stop": 3}, r"stop must be a StoppingCriterion, .*; got 3"),
         ({"stop": lambda iteration: True}, "stop must be a StoppingCriterion"),
-        ({"observers": 3}, "observers must be a list of callables; got 3"),
+        ({"observers": 3}, "observers must be a callable or a list of them; got 3"),
         ({"start": np.ones(5) / np.sqrt(5)}, r"start must have shape \(6,\)"),
         ({"start": np.ones(6)}, "start must have norm 1"),
         ({"start": np.full(6, np.nan)}, "start must be finite"),

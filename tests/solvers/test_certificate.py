@@ -11,6 +11,7 @@ import pytest
 from pymanopt.manifolds import Euclidean, Grassmann, Product, PSDFixedRank, Stiefel
 
 import riemtr
+from riemtr.solvers.certificate import certify_evaluation, default_tolerances
 
 
 def euclidean(hessian: np.ndarray, gradient: np.ndarray | None = None) -> riemtr.Problem:
@@ -204,7 +205,9 @@ def test_an_unsymmetric_hessian_is_not_certified(dense):
     here = problem.at(np.zeros(3))
     if dense:
         here.hessian_matrix()
-    assert here.curvature(1e-6).lower_bound < 0
+    certificate = certify_evaluation(here, default_tolerances(here.precision))
+    assert certificate.verdict == "unresolved"
+    assert "not symmetric" in certificate.contradiction
 
 
 def test_points_off_the_manifold_are_refused():
@@ -409,7 +412,8 @@ def test_certificates_and_results_compare_by_identity():
 @pytest.mark.parametrize("power", [3, 4])
 def test_on_the_way_to_a_degenerate_point_nothing_is_strict(power):
     problem = riemtr.Problem(Euclidean(2), lambda x: x[0] ** power + x[1] ** 2)
-    result = riemtr.PracticalTRM(curvature_tolerance=1e-9).solve(problem, np.ones(2))
+    solver = riemtr.PracticalTRM(tolerance=1e-6, curvature_tolerance=1e-9)
+    result = solver.solve(problem, np.ones(2))
     assert result.certificate.min_eigenvalue > 1e-6
     assert not result.certificate.strict
     assert "flat" in repr(result.certificate)
@@ -575,7 +579,8 @@ def test_quadratics_of_a_wide_spectrum_are_strict():
             euclidean_gradient=lambda x, a=matrix: a @ (x - 1.0),
             euclidean_hessian=lambda x, v, a=matrix: a @ v,
         )
-        result = riemtr.PracticalTRM(tolerance=1e-9).solve(problem, rng=seed)
+        solver = riemtr.PracticalTRM(tolerance=1e-9, curvature_tolerance=1e-6)
+        result = solver.solve(problem, rng=seed)
         assert result.certificate.strict or not result.converged
 
 
@@ -642,11 +647,17 @@ def test_a_forgotten_linear_term_is_seen_beside_any_curvature(size):
 def test_where_all_curvature_is_within_tolerance_a_maximum_is_no_minimizer():
     matrix = np.diag([1.0, 2.0, 3.0])
     problem = riemtr.Problem(riemtr.Sphere(3), lambda x: 1e-8 * (x @ matrix @ x))
-    verdicts = [riemtr.certify(problem, x).verdict for x in np.eye(3)]
-    assert verdicts == ["minimizer", "unresolved", "unresolved"]
-    assert "curvature_tolerance" in riemtr.certify(problem, np.eye(3)[2]).contradiction
-    closer = riemtr.certify(problem, np.eye(3)[2], curvature_tolerance=1e-10)
-    assert closer.verdict == "maximizer"
+
+    def verdict(x, **tolerances):
+        return riemtr.certify(problem, x, **tolerances)
+
+    relative = [verdict(x).verdict for x in np.eye(3)]
+    assert relative == ["minimizer", "saddle", "maximizer"]
+    absolute = [verdict(x, curvature_tolerance=1e-6).verdict for x in np.eye(3)]
+    assert absolute == ["minimizer", "unresolved", "unresolved"]
+    told = verdict(np.eye(3)[2], curvature_tolerance=1e-6)
+    assert "curvature_tolerance" in told.contradiction
+    assert verdict(np.eye(3)[2], curvature_tolerance=1e-10).verdict == "maximizer"
 
 
 def test_a_squared_hinge_that_begins_at_the_solution_contradicts_nothing():
@@ -658,3 +669,72 @@ def test_a_squared_hinge_that_begins_at_the_solution_contradicts_nothing():
         pm.Euclidean(2), lambda x: 0.51 * float(x @ x), euclidean_gradient=lambda x: 0.25 * x
     )
     assert riemtr.certify(wrong, np.zeros(2)).verdict == "unresolved"
+
+
+def rotations_of_frames(n: int, k: int, seed: int = 0, symmetric: bool = True) -> riemtr.Problem:
+    """Averages n rotations from noisy ratios of all pairs: only their ratios are determined."""
+    rng = np.random.default_rng(seed)
+    manifold = riemtr.Rotations(k, n)
+    truth = manifold.random_point(rng)
+    ratios = np.einsum("iab,jcb->ijac", truth, truth)
+    ratios += 0.05 * rng.standard_normal(ratios.shape)
+    ratios = 0.5 * (ratios + ratios.transpose(1, 0, 3, 2))
+
+    def gradient(x):
+        return -2.0 * np.einsum("ijac,jcb->iab", ratios, x)
+
+    def symmetries(x):
+        for a in range(k):
+            for b in range(a):
+                skew = np.zeros((k, k))
+                skew[a, b], skew[b, a] = 1.0, -1.0
+                yield np.broadcast_to(skew, x.shape)  # x_i skew, as the manifold writes vectors
+
+    return riemtr.Problem(
+        manifold,
+        lambda x: float(-np.einsum("iab,ijac,jcb->", x, ratios, x)),
+        euclidean_gradient=gradient,
+        euclidean_hessian=lambda x, v: gradient(v),
+        symmetries=symmetries if symmetric else None,
+    )
+
+
+@pytest.mark.parametrize("n", [6, 90])  # by Lanczos alone, and with the matrix at hand
+def test_symmetries_are_counted_and_looked_across(n):
+    plain, told = (rotations_of_frames(n, 3, symmetric=symmetric) for symmetric in (False, True))
+    flat = riemtr.PracticalTRM().solve(plain, rng=0)
+    strict = riemtr.PracticalTRM().solve(told, rng=0)
+    assert not flat.certificate.strict
+    assert flat.certificate.flat_directions == 3
+    assert flat.certificate.symmetries == 0
+    certificate = strict.certificate
+    assert certificate.strict
+    assert certificate.symmetries == certificate.flat_directions == 3
+    assert "up to 3 symmetric directions" in repr(certificate)
+    values = np.linalg.eigvalsh(plain.at(strict.point).hessian_matrix())
+    assert certificate.min_eigenvalue == pytest.approx(values[3], rel=0.1)
+    assert certificate.min_eigenvalue - certificate.error_bound <= values[3]
+    assert strict.counts.hessian_products <= flat.counts.hessian_products
+
+
+def test_symmetries_that_are_none_are_told():
+    problem = riemtr.Problem(
+        Euclidean(3),
+        lambda x: float(x @ x),
+        euclidean_gradient=lambda x: 2.0 * x,
+        euclidean_hessian=lambda x, v: 2.0 * v,
+        symmetries=lambda x: [np.array([1.0, 0.0, 0.0])],
+    )
+    certificate = riemtr.certify(problem, np.zeros(3))
+    assert certificate.verdict == "unresolved"
+    assert "symmetries" in certificate.contradiction
+
+
+def test_printing_a_certificate_counts_no_flat_directions():
+    result = riemtr.PracticalTRM().solve(rotations_of_frames(6, 3, symmetric=False), rng=0)
+    certificate = result.certificate
+    before = result.evaluation.counts.snapshot()
+    assert "it has flat directions" in repr(certificate)
+    assert result.evaluation.counts == before
+    assert certificate.flat_directions == 3
+    assert "it has 3 flat directions" in repr(certificate)

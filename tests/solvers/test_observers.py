@@ -125,6 +125,11 @@ def test_criteria_print_as_they_are_written():
 
 def test_results_print_in_terminal_and_notebook(case):
     result = riemtr.PracticalTRM().solve(case.problem, rng=0)
+    before = result.evaluation.counts.snapshot()
+    assert "ask for result.certificate" in repr(result)
+    assert "ask for result.certificate" in result._repr_html_()
+    assert result.evaluation.counts == before  # printing computes nothing
+    assert result.certified
     text, page = repr(result), result._repr_html_()
     for part in ("converged", "minimizer", "Hessian products", "PracticalTRM()"):
         assert part in text

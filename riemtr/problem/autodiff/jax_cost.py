@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import require
-from riemtr.problem.layout import flatten, machine_precision, unflatten
-from riemtr.problem.lazy import forget, is_known, lazy
+from riemtr.problem.layout import flatten, unflatten
+from riemtr.problem.lazy import forget, lazy
 from riemtr.problem.shared_work import NotDifferentiableError
 
 # What functions of other libraries, conversions and decisions raise when handed JAX's tracers.
@@ -38,34 +38,14 @@ class JaxCost:
         self.cost = cost
         self.layout = layout
         self._compiles = True
-        self._seen: list[tuple[Arrays, float]] = []  # the first and the last point, with the cost
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle no programs, which are made anew."""
-        state = {name: value for name, value in self.__dict__.items() if name != "_programs"}
-        return {**state, "_seen": []}
+        return {name: value for name, value in self.__dict__.items() if name != "_programs"}
 
     def at(self, point: Any) -> JaxPoint:
         """Return the shared work at one point."""
         return JaxPoint(self, tuple(flatten(point, self.layout)))
-
-    def refresh(self) -> None:
-        """Compile anew if data were changed in place since, which no program would notice.
-
-        That is told by what the cost is now at the first and the last point it was asked for.
-        """
-        if not (is_known(self, "_programs") and self._compiles):
-            return
-        if any(self._has_changed(*seen) for seen in self._seen):
-            forget(self, "_programs")
-            self._seen.clear()
-
-    def _has_changed(self, arrays: Arrays, value: float) -> bool:
-        import jax.numpy as jnp
-
-        now = float(self.cost(*map(jnp.asarray, arrays)))
-        rounding = machine_precision(list(arrays)) ** 0.5 * abs(value)
-        return not (abs(now - value) <= rounding or np.isnan(now))
 
     @lazy
     def _programs(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -84,7 +64,6 @@ class JaxCost:
     def value_and_gradient(self, arrays: Arrays) -> tuple[float, list[np.ndarray]]:
         """Return the cost and the arrays of its gradient."""
         value, gradient = self._run(lambda programs: programs[0](*arrays))
-        self._seen = [*self._seen[:1], (arrays, float(value))]
         return float(value), _as_numpy(gradient, arrays)
 
     def product(self, arrays: Arrays, vectors: Arrays) -> list[np.ndarray]:

@@ -1,0 +1,319 @@
+"""The two classes that every manifold in riemtr consists of.
+
+A :class:`Manifold` knows its points. A :class:`TangentSpace` knows one point, and everything that
+happens to tangent vectors there: the conversion of derivatives, projections, moves.
+
+In a tangent space of riemtr a vector is one numpy array, and the inner product of two vectors is
+the dot product of their entries (the real part of it, if they are complex). Where a manifold's own
+vectors are that already, as on spheres and Stiefel manifolds, they stay as they are. Where they are
+not, as with the metric of positive definite matrices or on products, :meth:`TangentSpace.pack` and
+:meth:`TangentSpace.unpack` translate. Linear algebra on tangent vectors is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
+
+from riemtr.manifolds.arrays import arranged, as_real, from_real
+from riemtr.manifolds.basis import ArrayBasis, TangentBasis
+
+# Seed of the points at which shapes and metrics are found out; no user draws from it.
+SEED = 0x7A6E7
+# A vector drawn at random keeps more than this share of its length in the tangent space, unless
+# nothing but rounding is left of it.
+_LEAST_SHARE = 1e-3
+# Relative error of a point that went through a text file.
+POINT_TOLERANCE = 1e-4
+
+
+class TangentSpace:
+    """The tangent space at one point of a manifold, for manifolds whose vectors are arrays.
+
+    Subclasses implement :meth:`tangent`, :meth:`move` and :meth:`hessian`, and override the rest
+    where it is not the plain case of a submanifold of Euclidean space with the Euclidean metric.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    point : point of the manifold
+    """
+
+    def __init__(self, manifold: Any, point: Any):
+        self.manifold = manifold
+        self.point = point
+
+    # -- vectors ----------------------------------------------------------------------------------
+
+    def inner(self, vector_a: np.ndarray, vector_b: np.ndarray) -> float:
+        """Return the inner product of two vectors."""
+        return float(np.vdot(vector_a, vector_b).real)
+
+    def norm(self, vector: np.ndarray) -> float:
+        """Return the norm of a vector, also where its square under- or overflows."""
+        return safe_norm(vector)
+
+    def zero(self) -> np.ndarray:
+        """Return the zero vector."""
+        return np.zeros_like(self.point)
+
+    def tangent(self, vector: np.ndarray) -> np.ndarray:
+        """Remove what an array of the form of a vector has outside the tangent space."""
+        raise NotImplementedError
+
+    def pack(self, vector: Any) -> np.ndarray:
+        """Return a tangent vector in the manifold's own form as an array of this space."""
+        return vector
+
+    def unpack(self, vector: np.ndarray) -> Any:
+        """Return a vector of this space in the manifold's own form."""
+        return vector
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw a unit vector, uniformly (the zero vector where the dimension is 0)."""
+        zero = self.zero()
+        if self.manifold.dim == 0:
+            return zero
+        while True:
+            drawn = rng.standard_normal(as_real(zero).size)
+            vector = from_real(drawn, zero)
+            # Twice is enough: the second projection removes what rounding left of the first.
+            vector = self.tangent(self.tangent(vector))
+            length = self.norm(vector)
+            if length > _LEAST_SHARE * math.sqrt(self.manifold.dim):
+                return vector / vector.real.dtype.type(length)
+
+    def basis(self) -> TangentBasis:
+        """Return an orthonormal basis of the space, made of random vectors from a fixed seed."""
+        rng = np.random.default_rng(SEED)
+        return ArrayBasis([self.random(rng) for _ in range(self.manifold.dim)], self.zero())
+
+    def transported(self, vector: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return a vector of a nearby tangent space as one of this space, parallel to first order.
+
+        The default projects, which is right on submanifolds with the Euclidean metric.
+        """
+        return self.tangent(vector)
+
+    # -- derivatives ------------------------------------------------------------------------------
+
+    def embed(self, vector: np.ndarray) -> Any:
+        """Return a vector as one of the surrounding space, of the form of a point."""
+        return self.unpack(vector)
+
+    def gradient(self, euclidean_gradient: Any) -> np.ndarray:
+        """Return the Riemannian gradient from the Euclidean one."""
+        return self.tangent(euclidean_gradient)
+
+    def hessian(
+        self, euclidean_gradient: Any, euclidean_product: Any, vector: np.ndarray
+    ) -> np.ndarray:
+        """Return the Riemannian Hessian product with a vector, from the Euclidean one.
+
+        One space is asked with one gradient: what depends on it alone may be kept.
+        """
+        raise NotImplementedError
+
+    # -- moves ------------------------------------------------------------------------------------
+
+    def move(self, vector: np.ndarray) -> Any:
+        """Return the point that the retraction leads to."""
+        raise NotImplementedError
+
+    def move_along_geodesic(self, vector: np.ndarray) -> Any:
+        """Return the point that the exponential map leads to, or the retraction where none is."""
+        return self.move(vector)
+
+
+class Manifold(PymanoptManifold):
+    """A Riemannian manifold.
+
+    It has pymanopt's methods and argument order, so that it serves in pymanopt as well. They are
+    all defined here, by the manifold's :class:`TangentSpace`; a subclass sets :attr:`space_type`,
+    and defines :meth:`random_point` and perhaps :meth:`dist` and :meth:`log`.
+
+    Attributes
+    ----------
+    bounded : bool
+        Whether distances on the manifold have a limit.
+    converts_hessians : bool
+        Whether Euclidean Hessian products are turned into Riemannian ones.
+    has_exponential : bool
+        Whether there is an exponential map, and not only a retraction in its place.
+    smooth_basis : bool
+        Whether the bases of tangent spaces turn smoothly with the point.
+    is_sphere : bool
+        Whether points are the unit vectors of a Euclidean space.
+    dimension_varies : bool
+        Whether tangent spaces at some points have less dimensions than :attr:`dim`.
+    parts : str
+        A description of the parts of a point, for messages, where a point is a sequence of arrays.
+    dot_metric : bool
+        Whether inner products in a tangent space are dot products; False only for manifolds of
+        others, whose metric riemtr does not know.
+    """
+
+    space_type: type[TangentSpace] = TangentSpace
+    bounded = True
+    converts_hessians = True
+    has_exponential = True
+    dot_metric = True
+    smooth_basis = False
+    is_sphere = False
+    dimension_varies = False
+    parts = ""
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def space(self, point: Any) -> TangentSpace:
+        """Return the tangent space at a point."""
+        return self.space_type(self, point)
+
+    def gradient_hint(self, kind: str) -> str:
+        """Return what to say of the form of gradients, where that is no matter of course."""
+        return ""
+
+    # -- points -----------------------------------------------------------------------------------
+
+    def check_point(self, point: Any, name: str = "start") -> Any:
+        """Return a user's point as floating-point arrays of its own, or say what is wrong with it.
+
+        Integers become float64, float32 stays float32.
+        """
+        point = arranged(self.random_point(SEED), point, name, self, self.parts)
+        wrong = self.complaint(point, POINT_TOLERANCE)
+        if wrong is not None:
+            raise ValueError(f"{name} does not lie on {self}: {wrong}")
+        return point
+
+    def complaint(self, point: Any, tolerance: float) -> str | None:
+        """Return what keeps a point off the manifold, and the remedy; None if nothing does."""
+        here = as_real(point)
+        try:
+            with np.errstate(all="ignore"):
+                back = as_real(self.retraction(point, self.zero_vector(point)))
+        except (np.linalg.LinAlgError, ValueError):
+            back = np.full_like(here, np.nan)
+        if not np.all(np.isfinite(back)):
+            return OTHER_POINTS
+        if np.allclose(back, here, rtol=tolerance, atol=tolerance):
+            return None
+        return (
+            "manifold.retraction(point, manifold.zero_vector(point)) does, and is at a distance of "
+            f"{np.linalg.norm(back - here):.2g} from it: take that one"
+        )
+
+    def has_left(self, point: Any) -> bool:
+        """Return whether a step has crossed the boundary of an open manifold, by rounding."""
+        return False
+
+    def another_representative(self, point: Any, rng: np.random.Generator) -> Any:
+        """Return other arrays for the same point of a quotient; None where there are none."""
+        return None
+
+    # -- pymanopt's methods -----------------------------------------------------------------------
+
+    def random_point(self, rng: Any = None) -> Any:
+        """Draw a point; ``None`` draws from numpy's global state, as pymanopt does."""
+        raise NotImplementedError
+
+    def random_tangent_vector(self, point: Any, rng: Any = None) -> Any:
+        """Draw a unit tangent vector uniformly (zero where the manifold has dimension 0)."""
+        space = self.space(point)
+        return space.unpack(space.random(drawing(rng)))
+
+    def inner_product(self, point: Any, tangent_vector_a: Any, tangent_vector_b: Any) -> float:
+        """Return the inner product of two tangent vectors."""
+        space = self.space(point)
+        return space.inner(space.pack(tangent_vector_a), space.pack(tangent_vector_b))
+
+    def norm(self, point: Any, tangent_vector: Any) -> float:
+        """Return the norm of a tangent vector."""
+        space = self.space(point)
+        return space.norm(space.pack(tangent_vector))
+
+    def zero_vector(self, point: Any) -> Any:
+        """Return the zero vector of the tangent space."""
+        space = self.space(point)
+        return space.unpack(space.zero())
+
+    def projection(self, point: Any, vector: Any) -> Any:
+        """Return the orthogonal projection of an ambient vector onto the tangent space."""
+        space = self.space(point)
+        return space.unpack(space.gradient(vector))
+
+    def to_tangent_space(self, point: Any, vector: Any) -> Any:
+        """Remove what rounding has left of a tangent vector outside the tangent space."""
+        space = self.space(point)
+        return space.unpack(space.tangent(space.pack(vector)))
+
+    def embedding(self, point: Any, tangent_vector: Any) -> Any:
+        """Return a tangent vector as a vector of the surrounding space."""
+        space = self.space(point)
+        return space.embed(space.pack(tangent_vector))
+
+    def euclidean_to_riemannian_gradient(self, point: Any, euclidean_gradient: Any) -> Any:
+        """Return the Riemannian gradient from the Euclidean one."""
+        space = self.space(point)
+        return space.unpack(space.gradient(euclidean_gradient))
+
+    def euclidean_to_riemannian_hessian(
+        self, point: Any, euclidean_gradient: Any, euclidean_hessian: Any, tangent_vector: Any
+    ) -> Any:
+        """Return the Riemannian Hessian product from the Euclidean one."""
+        space = self.space(point)
+        vector = space.pack(tangent_vector)
+        return space.unpack(space.hessian(euclidean_gradient, euclidean_hessian, vector))
+
+    def retraction(self, point: Any, tangent_vector: Any) -> Any:
+        """Move along a tangent vector, to second order along the geodesic where cheap."""
+        space = self.space(point)
+        return space.move(space.pack(tangent_vector))
+
+    def exp(self, point: Any, tangent_vector: Any) -> Any:
+        """Move along the geodesic."""
+        space = self.space(point)
+        return space.move_along_geodesic(space.pack(tangent_vector))
+
+    def transport(self, point_a: Any, point_b: Any, tangent_vector_a: Any) -> Any:
+        """Carry a tangent vector from one point to a nearby one, parallel to first order."""
+        origin, space = self.space(point_a), self.space(point_b)
+        return space.unpack(space.transported(origin.pack(tangent_vector_a), origin))
+
+    def pair_mean(self, point_a: Any, point_b: Any) -> Any:
+        """Return the midpoint of the shortest geodesic."""
+        return self.exp(point_a, 0.5 * self.log(point_a, point_b))
+
+
+OTHER_POINTS = "take a point of manifold.random_point(), or manifold.retraction of one"
+
+
+def drawing(rng: Any) -> Any:
+    """Return a generator for a seed; for None numpy's global state, which pymanopt draws from."""
+    return np.random.mtrand._rand if rng is None else np.random.default_rng(rng)
+
+
+def safe_norm(vector: np.ndarray) -> float:
+    """Return the Euclidean norm of an array, also where its square under- or overflows."""
+    squared = float(np.vdot(vector, vector).real)  # unlike @ and dot, overflows without a warning
+    if 1e-280 < squared < 1e280 and (vector.dtype.itemsize >= 8 or 1e-24 < squared < 1e24):
+        return math.sqrt(squared)
+    largest = float(np.abs(vector).max(initial=0.0))
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    scaled = vector / largest
+    return largest * math.sqrt(float(np.vdot(scaled, scaled).real))
+
+
+def retraction(space: TangentSpace, vector: np.ndarray) -> Any:
+    """Return the point that a step along the retraction leads to."""
+    return space.move(vector)
+
+
+def exponential(space: TangentSpace, vector: np.ndarray) -> Any:
+    """Return the point that a step along the geodesic leads to, or the retraction if none is."""
+    return space.move_along_geodesic(vector)
