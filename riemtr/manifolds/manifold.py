@@ -42,6 +42,14 @@ class TangentSpace:
     point : point of the manifold
     """
 
+    # Whether vectors are arrays of the surrounding space, so that nothing is to be translated.
+    plain = True
+
+    def __init_subclass__(cls) -> None:
+        """Find out whether vectors of a subclass are translated."""
+        super().__init_subclass__()
+        cls.plain = cls.embed is TangentSpace.embed and cls.unpack is TangentSpace.unpack
+
     def __init__(self, manifold: Any, point: Any):
         self.manifold = manifold
         self.point = point

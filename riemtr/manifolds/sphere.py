@@ -18,6 +18,9 @@ from riemtr.manifolds.manifold import (
     safe_norm,
 )
 
+# Value of 1 + <p, q> from which on the formula of parallel transport keeps its digits.
+_ANTIPODAL = 1e-8
+
 
 class SphereSpace(TangentSpace):
     """The vectors orthogonal to a unit vector q."""
@@ -33,12 +36,6 @@ class SphereSpace(TangentSpace):
         """Return (I - q q') v."""
         return vector - self.point.dot(vector) * self.point
 
-    def slope(self, euclidean_gradient: np.ndarray) -> float:
-        """Return the derivative of the cost along the point, <grad, q>."""
-        if self._slope is None:
-            self._slope = float(self.point.dot(euclidean_gradient))
-        return self._slope
-
     def gradient(self, euclidean_gradient: np.ndarray) -> np.ndarray:
         """Return (I - q q') grad."""
         return euclidean_gradient - self.point.dot(euclidean_gradient) * self.point
@@ -51,7 +48,9 @@ class SphereSpace(TangentSpace):
         The projection comes last, so that what rounding leaves of v outside the tangent space is
         mapped to zero rather than to curvature -<grad, q>.
         """
-        product = euclidean_product - self.slope(euclidean_gradient) * vector
+        if self._slope is None:
+            self._slope = float(self.point.dot(euclidean_gradient))
+        product = euclidean_product - self._slope * vector
         product -= self.point.dot(product) * self.point
         return product
 
@@ -71,8 +70,15 @@ class SphereSpace(TangentSpace):
         return matrix
 
     def transported(self, vector: np.ndarray, origin: TangentSpace) -> np.ndarray:
-        """Return the vector after parallel transport along the shortest geodesic."""
-        return self.manifold.transport(origin.point, self.point, vector)
+        """Return the vector after parallel transport along the shortest geodesic.
+
+        From p to q it is v - <q, v> (p + q) / (1 + <p, q>).
+        """
+        both = origin.point + self.point
+        share = 1.0 + float(origin.point.dot(self.point))
+        if share <= _ANTIPODAL:
+            return self.manifold.transport(origin.point, self.point, vector)
+        return vector - (float(self.point.dot(vector)) / share) * both
 
     def move(self, vector: np.ndarray) -> np.ndarray:
         """Return (q + v) / |q + v|."""

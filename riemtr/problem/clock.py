@@ -1,4 +1,4 @@
-"""The clock of a run: how long it has taken, and whether its time is up."""
+"""How much a run is to do: the time that it may take, and the gradient that it is content with."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ class Clock:
     ----------
     limit : float
         Seconds after which the time is up.
+
+    Attributes
+    ----------
+    enough : float
+        Gradient norm that a run is content with: no equation need be solved much further.
     """
 
     def __init__(self, limit: float = math.inf) -> None:
         self.limit = limit
+        self.enough = 0.0
         self._started = time.perf_counter()
 
     @property

@@ -41,25 +41,25 @@ class CallableCost:
         """Return the lazily evaluated values at one point."""
         return CallablePoint(self, point)
 
-    def call(self, function: Callable[..., Any], *values: Any) -> Any:
-        """Call a function with the arrays of a point, and of a vector after it.
+    def readable(self, value: Any) -> list[Any]:
+        """Return the arrays of a point or a vector, for functions to read."""
+        arrays = [value] if self.layout == 1 else flatten(value, self.layout)
+        for index, array in enumerate(arrays):
+            view = np.asarray(array).view()
+            view.flags.writeable = False
+            arrays[index] = view
+        return arrays
 
-        It gets the arrays themselves to read. A function that writes into them, as no other does,
-        gets copies from then on.
-        """
-        arrays = []
-        for value in values:
-            for array in flatten(value, self.layout):
-                view = np.array(array) if self._overwrites else np.asarray(array).view()
-                view.flags.writeable = self._overwrites
-                arrays.append(view)
-        try:
-            return function(*arrays)
-        except ValueError as error:
-            if self._overwrites or "read-only" not in str(error):
-                raise
-        self._overwrites = True
-        return self.call(function, *values)
+    def call(self, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        """Call a function with arrays to read; one that writes into them gets copies."""
+        if not self._overwrites:
+            try:
+                return function(*arrays)
+            except ValueError as error:
+                if "read-only" not in str(error):
+                    raise
+            self._overwrites = True
+        return function(*map(np.array, arrays))
 
     def traces(self, here: CallablePoint) -> bool | None:
         """Whether the traced gradient is the one that was given; None if it cannot be told.
@@ -96,23 +96,26 @@ class CallablePoint:
     def __init__(self, owner: CallableCost, point: Any):
         self.point = point
         self._owner = owner
+        self._arrays = owner.readable(point)
 
     @lazy
     def value(self) -> Any:
         """The cost."""
-        return self._owner.call(self._owner.cost, self.point)
+        return self._owner.call(self._owner.cost, self._arrays)
 
     @lazy
     def gradient(self) -> Any:
         """The gradient, in the layout of a point."""
         # Kept, and a function may use its arrays again.
-        return owned(self._arranged(self._owner.call(self._owner.gradient, self.point)), None)
+        return owned(self._arranged(self._owner.call(self._owner.gradient, self._arrays)), None)
 
     def hessian(self, vector: Any) -> Any:
         """Hessian product, in the layout of a point; by autodiff if no Hessian was given."""
-        if self._owner.hessian is None:
+        owner = self._owner
+        if owner.hessian is None:
             return self._traced.hessian(vector)
-        return self._arranged(self._owner.call(self._owner.hessian, self.point, vector))
+        image = owner.call(owner.hessian, self._arrays + owner.readable(vector))
+        return image if owner.layout == 1 else self._arranged(image)
 
     @property
     def has_hessian(self) -> bool:

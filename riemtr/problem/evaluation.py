@@ -78,8 +78,9 @@ class Evaluation:
         self.space: TangentSpace = self.manifold.space(point)
         self.counts = counts
         self.clock = clock
-        self.inner = self.space.inner
+        self.inner, self.norm = self.space.inner, self.space.norm
         self.tangent = self.space.tangent
+        self.known_curvature: Curvature | None = None  # where it was asked for
 
     def moved(
         self, vector: np.ndarray, move: Callable[[TangentSpace, Any], Any] = retraction
@@ -89,7 +90,7 @@ class Evaluation:
         It counts into the same counters, and has the same clock.
         """
         point = like(move(self.space, vector), self.point)
-        if self.manifold.has_left(point):
+        if not self.manifold.bounded and self.manifold.has_left(point):
             return None
         return self.problem.at(point, self.counts, self.clock)
 
@@ -105,7 +106,7 @@ class Evaluation:
         """The cost."""
         self.counts.costs += 1
         value = self._local.value
-        return value if type(value) is float else _as_float(value, self.precision)
+        return float(value) if isinstance(value, float) else _as_float(value, self.precision)
 
     @lazy
     def _raw_gradient(self) -> Any:
@@ -139,10 +140,6 @@ class Evaluation:
     def gradient_norm(self) -> float:
         """Norm of the Riemannian gradient."""
         return self.norm(self.gradient)
-
-    def norm(self, vector: np.ndarray) -> float:
-        """Norm of a tangent vector at the point."""
-        return self.space.norm(vector)
 
     def norm_outside(self, vector: np.ndarray) -> float:
         """Norm of the part of a vector that is outside the tangent space."""
@@ -205,43 +202,36 @@ class Evaluation:
 
     def hessian(self, vector: np.ndarray) -> np.ndarray:
         """Riemannian Hessian product."""
-        if self.hessian_kind == "differences":
+        kind, space = self.hessian_kind, self.space
+        if kind == "differences":
             return self._difference(vector)
+        if kind == "riemannian" or not self.problem.derivatives.embeds_vectors:
+            own = vector if space.plain else space.unpack(vector)
+        else:
+            own = vector if space.plain else space.embed(vector)
         try:
-            product = self._product(self._local.hessian, vector)
+            image = self._local.hessian(own)
         except NotDifferentiableError:
             provide(self, hessian_kind="differences")
             return self._difference(vector)
         self.counts.hessian_products += 1
-        return product
-
-    def _product(self, product: Callable[[Any], Any], vector: np.ndarray) -> np.ndarray:
-        """Riemannian Hessian product from the one that the cost offers."""
-        space = self.space
-        if self.hessian_kind == "riemannian":
-            own = space.unpack(vector)
-            image = owned(product(own), self.point)
-            wrong = mismatch(image, own, of="vector")
+        model = own if kind == "riemannian" else self.point
+        if not (
+            type(image) is np.ndarray
+            and type(model) is np.ndarray
+            and image.shape == model.shape
+            and image.dtype == model.dtype
+        ):
+            image = owned(image, self.point)
+            wrong = mismatch(image, model, of="point" if model is self.point else "vector")
             if wrong:
                 raise ValueError(f"a Hessian product{wrong}")
-            return space.pack(image)
-        embeds = self.problem.derivatives.embeds_vectors
-        image = product(space.embed(vector) if embeds else space.unpack(vector))
-        point = self.point
-        if (
-            type(image) is np.ndarray
-            and type(point) is np.ndarray
-            and image.shape == point.shape
-            and image.dtype == point.dtype
-        ):
-            result = space.hessian(self._raw_gradient, image, vector)
-            # A cost may use its arrays again.
-            return result.copy() if np.may_share_memory(result, image) else result
-        image = owned(image, point)
-        wrong = mismatch(image, point)
-        if wrong:
-            raise ValueError(f"a Hessian product{wrong}")
-        return space.hessian(self._raw_gradient, image, vector)
+        if kind == "riemannian":
+            product = space.pack(image)
+        else:
+            product = space.hessian(self._raw_gradient, image, vector)
+        # A cost may use its arrays again.
+        return product.copy() if product is image or product.base is image else product
 
     def _difference(self, vector: np.ndarray, share: float = 1.0) -> np.ndarray:
         length = self.norm(vector)
@@ -392,12 +382,8 @@ class Evaluation:
     @lazy
     def curvature(self) -> Curvature:
         """The extreme eigenvalues of the Hessian, as far as they were asked for."""
-        return Curvature(self)
-
-    @property
-    def known_curvature(self) -> Curvature | None:
-        """The curvature, where it was asked for."""
-        return self.curvature if is_known(self, "curvature") else None
+        self.known_curvature = Curvature(self)
+        return self.known_curvature
 
 
 def _as_float(value: Any, precision: float) -> float:

@@ -133,7 +133,8 @@ class Run:
         self.largest_radius = self.solver.radius.limit(here)
         if self.radius is None:
             self.radius = self.solver.radius.initial(here)
-        self.first_cost, self.first_entry = here.cost, here.largest_entry
+        self.first_cost = here.cost
+        self.first_entry = 0.0 if here.manifold.bounded else here.largest_entry
         self._lowest, self._flattest, self.idle = here.cost, here.gradient_norm, 0
         self._tried: Step | None = None
         self._verdict, self._escaping = _AT_START, False
@@ -167,6 +168,7 @@ class Run:
 
     def propose(self, here: Evaluation, radius: float) -> Step | Reason:
         """Return a step, or why there is none."""
+        bound = self.clock.enough = self.tolerances.gradient_at(here, self.size)
         try:
             step = self.solver.subproblem.solve(here, radius, self.step)
         except (np.linalg.LinAlgError, NonFiniteHessianError) as error:
@@ -175,7 +177,7 @@ class Run:
             return Reason(Status.MAX_SECONDS, str(error))
         self.step = self._tried = step
         self.size = step.curvature or self.size
-        self._escaping = here.gradient_norm <= self.tolerances.gradient_at(here, self.size)
+        self._escaping = here.gradient_norm <= bound
         return step if step.norm > 0.0 else Reason(Status.STALLED, "the model has no descent left")
 
     def attempt(self, here: Evaluation, step: Step) -> tuple[Any, Verdict]:

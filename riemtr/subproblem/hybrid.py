@@ -31,6 +31,7 @@ from riemtr.subproblem.truncated_cg import (
     TruncatedCG,
     along_curvature,
     conjugate_gradients,
+    own_preconditioner,
     prefers_curvature,
 )
 
@@ -105,7 +106,7 @@ class HybridSubproblem:
             here,
             radius,
             products=memory.products,
-            precondition=here.precondition if factor is None else _inverse(here, factor),
+            precondition=own_preconditioner(here) if factor is None else _inverse(here, factor),
             target=memory.target,
             limit=self.budget,
         )

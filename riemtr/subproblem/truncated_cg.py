@@ -34,6 +34,8 @@ from riemtr.subproblem.step import Ended, Step, make_step
 
 # Size of a preconditioner from which on its squares are not safe, in single precision either.
 _LARGE = 1e12
+# Share of the gradient norm that a run is content with, to which CG need not go below.
+_ENOUGH = 0.5
 # Fewer pairs say more about where CG met the boundary than about the Hessian.
 FEWEST_PAIRS = 4
 
@@ -48,7 +50,12 @@ class _Memory(NamedTuple):
     target: float
     products: list[Pair]
     inverse: InverseHessian | None  # from earlier points
-    precondition: Callable[[Any], Any]
+    precondition: Callable[[Any], Any] | None
+
+
+def own_preconditioner(here: Evaluation) -> Callable[[Any], Any] | None:
+    """Return the problem's preconditioner at a point; None if it has none."""
+    return None if here.problem.preconditioner is None else here.precondition
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ class TruncatedCG:
         if prefers_curvature(here, radius):
             return along_curvature(here, radius)
         if previous is None or not isinstance(previous.memory, _Memory):
-            memory = _Memory(here, self.target(here), [], None, here.precondition)
+            memory = _Memory(here, self.target(here), [], None, own_preconditioner(here))
         elif previous.memory.here is not here:
             memory = self._at_next_point(here, previous.memory, previous.ended)
         else:
@@ -125,7 +132,7 @@ class TruncatedCG:
         if self.remembered and ended in (Ended.INTERIOR, Ended.PRODUCT_LIMIT):
             last = memory.products[-self.remembered :]
             inverse = inverse_hessian(memory.here, last) or memory.inverse
-        precondition = here.precondition if inverse is None else inverse.at(here)
+        precondition = own_preconditioner(here) if inverse is None else inverse.at(here)
         return _Memory(here, self.target(here, memory.here), [], inverse, precondition)
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
@@ -135,7 +142,7 @@ class TruncatedCG:
         if before is not None and same and before.gradient_norm > 0.0:
             progress = min(1.0, here.gradient_norm / before.gradient_norm)
             forcing = min(forcing, progress ** (1.0 + self.theta))
-        return forcing * here.gradient_norm
+        return max(forcing * here.gradient_norm, _ENOUGH * here.clock.enough)
 
 
 def prefers_curvature(here: Evaluation, radius: float) -> bool:
@@ -166,7 +173,7 @@ def conjugate_gradients(
     radius: float,
     *,
     products: list[Pair],
-    precondition: Callable[[Any], Any],
+    precondition: Callable[[Any], Any] | None,
     target: float,
     limit: int,
     memory: Any = None,
@@ -182,9 +189,9 @@ def conjugate_gradients(
     gradient = (1.0 / scale) * here.gradient
     vector: Any = None  # for zero, until the first step
     residual = gradient  # of the Newton equation: gradient + image of vector
-    corrected = precondition(residual)
+    corrected = residual if precondition is None else precondition(residual)
     squared = first = inner(residual, corrected)
-    if not 1.0 / _LARGE < abs(squared) < _LARGE:
+    if precondition is not None and not 1.0 / _LARGE < abs(squared) < _LARGE:
         precondition = _normalised(precondition, here.norm(corrected))
         corrected = precondition(residual)
         squared = inner(residual, corrected)
@@ -234,7 +241,7 @@ def conjugate_gradients(
             break
         if count + 1 == limit or here.clock.expired:
             break
-        corrected = precondition(residual)
+        corrected = residual if precondition is None else precondition(residual)
         before = squared
         squared = remaining if corrected is residual else inner(residual, corrected)
         if squared <= 0.0:
