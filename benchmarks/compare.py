@@ -19,7 +19,7 @@ from benchmarks.timing import one_blas_thread, settings
 one_blas_thread()
 
 from riemtr.compare import Comparison, compare, write_folder  # noqa: E402
-from riemtr.compare.lines import lines  # noqa: E402
+from riemtr.compare.summary import lines  # noqa: E402
 
 SOLVERS = ("practical", "exact", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
 OURS = ("practical", "exact")

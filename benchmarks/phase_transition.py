@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--method", choices=METHODS, default="practical")
     parser.add_argument("--dictionary", choices=DICTIONARIES, default="identity")
     parser.add_argument("--noise", type=float, default=0.0)
-    parser.add_argument("--workers", type=int, help="all cores if not given")
+    parser.add_argument("--n-jobs", type=int, help="all cores if not given")
     parser.add_argument("--out", type=Path, help=f"{RESULTS} if not given")
     parser.add_argument("--resume", action="store_true", help="continue what is in the folder")
     return parser.parse_args()
@@ -58,8 +58,8 @@ def main() -> None:
         folder = chosen.out or (Path(temporary) if chosen.quick else RESULTS)
         if folder == RESULTS and not chosen.resume:
             for name in MAPS:
-                (folder / f"{name}.jsonl").unlink(missing_ok=True)
-        run = partial(sweep, backend="processes", workers=chosen.workers, resume=chosen.resume)
+                (folder / f"{name}.sqlite").unlink(missing_ok=True)
+        run = partial(sweep, backend="processes", n_jobs=chosen.n_jobs, resume=chosen.resume)
         begin = time.perf_counter()
         tables = run_maps(what, MAPS, folder, repetitions=2 if chosen.quick else 5, run=run)
         seconds = time.perf_counter() - begin

@@ -20,33 +20,22 @@ from benchmarks.timing import one_blas_thread, settings
 
 one_blas_thread()
 
-from riemtr.sweep import Progress, Table, sweep  # noqa: E402
+from riemtr.sweep import Table, sweep  # noqa: E402
 from riemtr.sweep.phase_transition import PhaseTransition, expected_cost, trial  # noqa: E402
 
 
 def task(rng: Any, **settings: Any) -> dict[str, Any]:
-    return {**trial(rng, **settings), "worker": os.getpid()}
+    return {**trial(rng, **settings), "worker": os.getpid(), "ended": time.time()}
 
 
-class Stopwatch:
-    """Cells per second, once all workers are at work: a progress callback."""
-
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
-        self.at_work: set[int] = set()
-        self.ended: list[float] = []
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.latest is not None:
-            self.at_work.add(progress.latest.values["worker"])
-            if len(self.at_work) == self.workers:
-                self.ended.append(time.perf_counter())
-
-    @property
-    def rate(self) -> float:
-        if len(self.ended) < 2:
-            return float("nan")  # all was done before the last worker had started
-        return (len(self.ended) - 1) / (self.ended[-1] - self.ended[0])
+def rate(table: Table, workers: int) -> float:
+    """Cells per second, once all workers are at work."""
+    order = sorted(table.outcomes, key=lambda outcome: outcome.values["ended"])
+    first = {outcome.values["worker"]: i for i, outcome in reversed([*enumerate(order)])}
+    ended = [outcome.values["ended"] for outcome in order][max(first.values()) :]
+    if len(first) < workers or len(ended) < 2:
+        return float("nan")  # all was done before the last worker had started
+    return (len(ended) - 1) / (ended[-1] - ended[0])
 
 
 def cells(n: int, count: int) -> list[dict]:
@@ -56,19 +45,17 @@ def cells(n: int, count: int) -> list[dict]:
 
 
 def run(grid: list[dict], repetitions: int, workers: int) -> tuple[float, Table]:
-    watch = Stopwatch(workers)
     with tempfile.TemporaryDirectory() as folder:
         table = sweep(
             task,
             grid,
             repetitions=repetitions,
             backend="processes",
-            workers=workers,
-            store=Path(folder) / "cells.jsonl",
+            n_jobs=workers,
+            store=Path(folder) / "cells.sqlite",
             cost=expected_cost,
-            progress=watch,
         )
-    return watch.rate, table
+    return rate(table, workers), table
 
 
 def main() -> None:

@@ -29,11 +29,16 @@ MINIMIZERS = (STRICT, FLAT)
 
 
 class Task(NamedTuple):
-    """A cost with its derivatives for riemtr, for pymanopt, and where it applies for SciPy."""
+    """A cost with its derivatives for riemtr, for pymanopt, and where it applies for SciPy.
+
+    ``theirs`` is None where pymanopt cannot do without a Hessian that it does not convert;
+    ``parts`` are the two manifolds, the cost, its gradient and its Hessian, to make others of.
+    """
 
     ours: riemtr.Problem
-    theirs: pymanopt.Problem
+    theirs: pymanopt.Problem | None
     plain: tuple[Callable[..., float], Callable[..., Array], Callable[..., Array]] | None
+    parts: tuple[Any, Any, Callable[..., float], Callable[..., Any], Callable[..., Any]]
 
 
 class Case(NamedTuple):
@@ -42,7 +47,9 @@ class Case(NamedTuple):
     ``least`` is the smallest eigenvalue of the Hessian of the cost, None where there is none;
     ``size`` the magnitude of the Hessian; ``sound`` says whether cost and derivatives are as they
     should be, so that a certificate may be expected; ``endless`` asks for a run and a certificate
-    with ``curvature_tolerance=inf``, which must not certify anything.
+    with ``curvature_tolerance=inf``, which must not certify anything; ``moved`` is the distance to
+    the point whose eigenvalues are known; ``wrong`` says that the Hessian is wrong by so much that
+    a certificate from it must not be strict, even where the point is.
     """
 
     task: Task
@@ -52,6 +59,8 @@ class Case(NamedTuple):
     size: float
     sound: bool = True
     endless: bool = False
+    moved: float = 0.0
+    wrong: bool = False
 
 
 def task(
@@ -61,7 +70,10 @@ def task(
     gradient: Callable[..., Any],
     hessian: Callable[..., Any],
 ) -> Task:
-    numpy = pymanopt.function.numpy(peer)
+    def numpy(function: Callable[..., Any]) -> Any:
+        # pymanopt refuses functions with defaults by keyword.
+        return pymanopt.function.numpy(peer)(lambda *arrays: function(*arrays))
+
     return Task(
         riemtr.Problem(manifold, cost, euclidean_gradient=gradient, euclidean_hessian=hessian),
         pymanopt.Problem(
@@ -71,6 +83,7 @@ def task(
             euclidean_hessian=numpy(hessian),
         ),
         (cost, gradient, hessian) if isinstance(peer, peers.Euclidean) else None,
+        (manifold, peer, cost, gradient, hessian),
     )
 
 
@@ -498,13 +511,14 @@ def unsymmetric_hessians() -> Iterator[Case]:
 
 
 def wrong_hessians() -> Iterator[Case]:
-    """Sphere forms whose Hessian lacks a factor, a term or a sign, is shifted, or nothing."""
+    """Sphere forms whose Hessian lacks a factor, a term or all, is shifted or has a wrong entry."""
     for index, rng in seeds(14):
         n = int(rng.integers(2, 9))
         spectrum, basis = spectrum_of(rng, "spaced", n), orthogonal(rng, n)
         matrix = rotated(basis, spectrum)
         term = rng.standard_normal(n)
-        kind = index % 6
+        kind, entry = index % 8, np.zeros((n, n))
+        entry[tuple(rng.integers(n, size=2))] = rng.choice([-1.0, 1.0]) * rng.uniform(0.5, 5.0)
         wrong = (
             0.5 * matrix,
             -matrix,
@@ -512,6 +526,8 @@ def wrong_hessians() -> Iterator[Case]:
             matrix + np.outer(term, term),
             matrix + rng.uniform(0.5, 5.0) * n * np.eye(n),
             0.0 * matrix,
+            matrix + entry,
+            matrix + entry + entry.T,
         )[kind]
         made = form_on_sphere(n, matrix, lambda x, v, a=wrong: 2.0 * (a @ v))
         for column in range(n):
@@ -617,7 +633,7 @@ def endless_tolerance() -> Iterator[Case]:
 
 
 # Name: the family, and its share in the cases.
-FAMILIES: dict[str, tuple[Callable[[], Iterator[Case]], float]] = {
+BASIC: dict[str, tuple[Callable[[], Iterator[Case]], float]] = {
     "x'Ax on spheres": (sphere_forms, 0.2),
     "Brockett on Stiefel": (brockett, 0.08),
     "subspaces, Grassmann": (subspaces, 0.08),

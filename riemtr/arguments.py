@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from riemtr.errors import ArgumentError
+
 
 def is_real(value: Any) -> bool:
     """Whether a value is a real number, of Python's or numpy's, that comparisons work with.
@@ -57,13 +59,13 @@ def as_integer(value: Any) -> int | None:
 def check_nonnegative(name: str, value: Any) -> None:
     """Check a bound or a limit, which may be infinite."""
     if not (is_real(value) and value >= 0):
-        raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
+        raise ArgumentError(name, "be a number of at least 0", value)
 
 
 def check_positive(name: str, value: Any, or_else: str = "") -> None:
     """Check a positive, finite number; ``or_else`` is what the error is to say of it besides."""
     if not (is_real(value) and 0.0 < value < math.inf):
-        raise ValueError(f"{name} must be a positive finite number{or_else}; got {value!r}")
+        raise ArgumentError(name, f"be a positive finite number{or_else}", value)
 
 
 def integer(name: str, value: Any, low: int = 1, high: int | None = None, or_else: str = "") -> int:
@@ -76,12 +78,12 @@ def integer(name: str, value: Any, low: int = 1, high: int | None = None, or_els
     >>> integer("rows", 2.5)
     Traceback (most recent call last):
     ...
-    ValueError: rows must be an integer of at least 1; got 2.5
+    riemtr.errors.ArgumentError: rows must be an integer of at least 1; got 2.5
     """
     number = as_integer(value)
     if number is None or number < low or (high is not None and number > high):
         limits = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} must be an integer {limits}{or_else}; got {value!r}")
+        raise ArgumentError(name, f"be an integer {limits}{or_else}", value)
     return number
 
 
@@ -93,11 +95,11 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     >>> real("theta", 1.5, low=0, high=1)
     Traceback (most recent call last):
     ...
-    ValueError: theta must be a number from 0 to 1; got 1.5
+    riemtr.errors.ArgumentError: theta must be a number from 0 to 1; got 1.5
     """
     if not (is_real(value) and math.isfinite(value) and low <= value <= high):
         limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-        raise ValueError(f"{name} must be a number {limits}; got {value!r}")
+        raise ArgumentError(name, f"be a number {limits}", value)
     return float(value)
 
 
@@ -109,7 +111,8 @@ def generator(rng: Any) -> np.random.Generator:
     >>> generator("a")
     Traceback (most recent call last):
     ...
-    ValueError: rng must be a nonnegative integer, a numpy.random.Generator or None; got 'a'
+    riemtr.errors.ArgumentError: rng must be a nonnegative integer, a numpy.random.Generator or
+    None; got 'a'
     """
     try:
         return np.random.default_rng(rng)
@@ -117,11 +120,9 @@ def generator(rng: Any) -> np.random.Generator:
         raise not_a_seed(rng) from None
 
 
-def not_a_seed(rng: Any) -> ValueError:
+def not_a_seed(rng: Any) -> ArgumentError:
     """Return the error that says what a seed may be."""
-    return ValueError(
-        f"rng must be a nonnegative integer, a numpy.random.Generator or None; got {rng!r}"
-    )
+    return ArgumentError("rng", "be a nonnegative integer, a numpy.random.Generator or None", rng)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

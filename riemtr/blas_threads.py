@@ -8,6 +8,9 @@ from typing import Any
 
 from riemtr.errors import MissingExtraError, require
 
+# Entries of the data from which products with them are worth more than one thread.
+_WORTH_THREADS = 10**7
+
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Hold BLAS and OpenMP to one thread, from the call on; leaving the context sets them free.
@@ -27,6 +30,14 @@ def one_blas_thread() -> AbstractContextManager[Any]:
         return _libraries().limit(limits=1)
     except MissingExtraError:
         return nullcontext()
+
+
+def blas_threads_for(entries: int) -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread for small data, whose products end before its threads have woken.
+
+    They wait by spinning, which slows a recovery several times over.
+    """
+    return one_blas_thread() if entries < _WORTH_THREADS else nullcontext()
 
 
 _known: tuple[int, Any] = (0, None)

@@ -10,6 +10,46 @@ import importlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from types import ModuleType
+from typing import Any
+
+# Letters of a value that a message shows: arrays have millions.
+_LONGEST = 200
+
+
+class ArgumentError(ValueError):
+    """An argument is not what it must be; a front end can name the parameter in its own way.
+
+    Attributes
+    ----------
+    parameter : str
+        The argument's name in Python.
+    requirement : str
+        What it must do or be: "be an integer of at least 1".
+    value : object
+        What came instead; ``...`` where that does not help.
+    remedy : str
+        What to do about it; may be empty.
+
+    Examples
+    --------
+    >>> str(ArgumentError("rank", "be at most 3", 4, "leave it out"))
+    'rank must be at most 3; got 4: leave it out'
+    """
+
+    def __init__(self, parameter: str, requirement: str, value: Any = ..., remedy: str = ""):
+        super().__init__(parameter, requirement, value, remedy)
+        self.parameter, self.requirement = parameter, requirement
+        self.value, self.remedy = value, remedy
+
+    def told(self, name: str) -> str:
+        """Return the message with another name for the parameter."""
+        shown = repr(self.value)
+        shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+        got = "" if self.value is ... else f"; got {shown}"
+        return f"{name} must {self.requirement}{got}{f': {self.remedy}' if self.remedy else ''}"
+
+    def __str__(self) -> str:
+        return self.told(self.parameter)
 
 
 class NonFiniteCostError(ValueError):
@@ -69,21 +109,21 @@ def require(module: str, extra: str) -> ModuleType:
         ) from error
 
 
-def unknown_name(parameter: str, name: object, valid: object) -> ValueError:
-    """Return the error for a name that is not one of the valid ones, which it lists."""
-    choices = ", ".join(repr(choice) for choice in sorted(valid))  # type: ignore[call-overload]
-    return ValueError(f"{parameter} must be one of {choices}; got {name!r}")
+def unknown_name(
+    parameter: str, name: object, valid: Iterable[Any], remedy: str = ""
+) -> ArgumentError:
+    """Return the error for a name that is not one of the valid ones, which it lists.
 
-
-def misspelt_name(parameter: str, name: str, valid: Iterable[str]) -> ValueError:
-    """Return that error for a name that people type, with the valid one they may have meant.
+    The remedy begins with the valid name that may have been meant, where one is near.
 
     Examples
     --------
-    >>> str(misspelt_name("the problem", "raleigh", ["brockett", "rayleigh"]))
-    "the problem must be one of 'brockett', 'rayleigh'; got 'raleigh' (did you mean 'rayleigh'?)"
+    >>> str(unknown_name("the problem", "raleigh", ["brockett", "rayleigh"]))
+    "the problem must be one of 'brockett', 'rayleigh'; got 'raleigh': did you mean 'rayleigh'?"
     """
-    valid = list(valid)
-    close = get_close_matches(name, valid, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return ValueError(f"{unknown_name(parameter, name, valid)}{hint}")
+    valid = sorted(valid)
+    texts = [choice for choice in valid if isinstance(choice, str)]
+    close = get_close_matches(name, texts, n=1) if isinstance(name, str) else []
+    hint = f"did you mean {close[0]!r}?" if close else ""
+    requirement = f"be one of {', '.join(map(repr, valid))}"
+    return ArgumentError(parameter, requirement, name, " ".join(filter(None, [hint, remedy])))

@@ -2,62 +2,48 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import json
 import math
 import os
-import re
 import threading
+import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+# Bytes of an unpacked archive that nobody is surprised by.
+_LARGE = 2**30
+# How many times more than packed; measurements compress by less, and archives made to do harm more.
+_EXPANSION = 100
+
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes its name only once it is complete."""
-    writer = f"{os.getpid()}-{threading.get_ident()}"
-    partial = path.with_name(_partial_name(path.name, writer))
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
-        try:
-            file = partial.open("wb")
-        except OSError as error:  # which would name a file that nobody asked for
-            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
-        with file:
-            yield file
-        os.replace(partial, path)
+        with _named(path):
+            with partial.open("wb") as file:
+                yield file
+            os.replace(partial, path)
     finally:
-        partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def durable_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open such a file whose content, once it has its name, survives a loss of power.
-
-    It is flushed to the disk before it takes its name, and the name after that: at any moment the
-    file on the disk is the old one or the new one, whole.
-    """
-    with atomic_file(path) as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    sync_folder(path.parent)
-
-
-def remove_partial_files(path: Path) -> None:
-    """Remove what was left of a file by those who were killed while they wrote it."""
-    ours = re.compile(_partial_name(re.escape(path.name), r"\d+-\d+"))
-    for partial in path.parent.glob(_partial_name(glob.escape(path.name), "[0-9]*")):
-        if ours.fullmatch(partial.name):
+        with suppress(OSError):  # a folder that cannot be written has no such file
             partial.unlink(missing_ok=True)
 
 
-def _partial_name(name: str, writer: str) -> str:
-    return f".{name}.{writer}.partial"
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have errors name the file that was asked for: that of a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def write_atomically(path: Path, content: bytes) -> Path:
@@ -67,15 +53,18 @@ def write_atomically(path: Path, content: bytes) -> Path:
     return path
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush a folder to the disk, so that a new name in it survives a loss of power."""
-    if os.name != "posix":  # elsewhere a folder cannot be opened
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+@contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """Make a folder, and after an error remove what was made, if nothing is in it."""
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        yield
+    except BaseException:
+        with suppress(OSError):  # not empty
+            for folder in new:
+                folder.rmdir()
+        raise
 
 
 def save_figure(path: Path, figure: Any) -> Path:
@@ -114,3 +103,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def check_expansion(path: Path) -> None:
+    """Refuse an archive of some megabytes that would fill the memory once it is unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    packed = path.stat().st_size
+    if size > max(_LARGE, _EXPANSION * packed):
+        raise ValueError(
+            f"{path} must not expand from {packed / 1e6:.3g} MB to {size / 1e9:.3g} GB: if it is "
+            "meant to, save its array with numpy.save"
+        )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 import sysconfig
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 _NOT_THEIRS = (os.path.dirname(__file__) + os.sep, sysconfig.get_path("stdlib") + os.sep)
@@ -51,6 +54,13 @@ def imported(path: str, what: str) -> Any:
         said = f"{type(error).__name__}: {error}{place(error) or remedy}"
         raise ValueError(f"cannot import {what} {path!r}: {said}") from error
     return found
+
+
+def make_callable(module: ModuleType, function: Callable[..., Any]) -> None:
+    """Let a module be called for the function of its name, as ``riemtr.compare(...)``."""
+    kind = type("CallableModule", (ModuleType,), {"__call__": staticmethod(function)})
+    module.__class__ = kind
+    module.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
 
 
 def place(error: BaseException) -> str:

@@ -1,12 +1,15 @@
-"""Ctrl-C: noticed where it matters, and ignored where it would only do harm."""
+"""Ctrl-C and alarms: noticed where they matter, ignored where they would only do harm."""
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from types import FrameType
 from typing import Any
 
 
@@ -75,6 +78,46 @@ def interrupts_deferred() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if interrupted():
         raise KeyboardInterrupt
+
+
+class OutOfTime(BaseException):
+    """Raised inside code that runs too long; no ``except Exception`` there holds it up."""
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise :class:`OutOfTime` inside the block after so many seconds.
+
+    By an alarm signal: it reaches Python code wherever it is, but not inside a single call into
+    compiled code that never returns. Where there are no alarms (Windows, threads other than the
+    main one), nothing happens, and the caller can only see afterwards that it took too long.
+    """
+    if not hasattr(signal, "setitimer") or not _in_main_thread() or not math.isfinite(seconds):
+        yield
+        return
+
+    armed = True
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if armed:
+            raise OutOfTime(f"it took longer than {seconds:g} s")
+
+    begin = time.monotonic()
+    left, again = signal.getitimer(signal.ITIMER_REAL)  # of a deadline around this one
+    previous = signal.signal(signal.SIGALRM, ring)
+    try:
+        try:
+            # Again every second, should something have caught the first one.
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), 1.0)
+            yield
+        finally:
+            armed = False  # an alarm that rings from here on must not keep what follows from it
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
+        if left:
+            spent = time.monotonic() - begin
+            signal.setitimer(signal.ITIMER_REAL, max(left - spent, 1e-3), again)
 
 
 def _in_main_thread() -> bool:

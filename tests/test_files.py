@@ -1,18 +1,15 @@
+import errno
 import json
 import math
 import os
-import stat
 import threading
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from riemtr import files
 from riemtr.files import (
     atomic_file,
-    durable_file,
-    remove_partial_files,
     save_figure,
     save_json,
     write_atomically,
@@ -70,47 +67,6 @@ def test_two_threads_write_two_files(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["A.npy"]
 
 
-def test_a_durable_file_is_on_the_disk_before_its_name_is(tmp_path, monkeypatch):
-    path, order = tmp_path / "run.npz", []
-
-    def replace(source, target, real=os.replace):
-        order.append("named")
-        real(source, target)
-
-    def fsync(descriptor):
-        found = os.fstat(descriptor)
-        order.append("folder" if stat.S_ISDIR(found.st_mode) else found.st_size)
-
-    monkeypatch.setattr(files.os, "replace", replace)
-    monkeypatch.setattr(files.os, "fsync", fsync)
-    with durable_file(path) as file:
-        file.write(b"all of it")
-    assert order == [9, "named", *(["folder"] if os.name == "posix" else [])]
-    assert path.read_bytes() == b"all of it"
-
-
-def test_an_interrupted_durable_write_leaves_the_old_file_and_no_other(tmp_path):
-    path = tmp_path / "run.npz"
-    path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), durable_file(path):
-        raise KeyboardInterrupt
-    assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
-    assert path.read_bytes() == b"old"
-
-
-def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
-    path = tmp_path / "run[1].npz"
-    others = ["run1.npz", ".run1.npz.7-8.partial", ".run[1].npz.mine.partial", "run[1].npz"]
-    for name in others:
-        (tmp_path / name).touch()
-    writing = atomic_file(path)
-    left = writing.__enter__()  # and never leaves
-    assert len(list(tmp_path.iterdir())) == 5
-    remove_partial_files(path)
-    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(others)
-    left.close()
-
-
 def test_figures_are_png_files(tmp_path):
     figure = Figure()
     figure.subplots().plot([1, 2])
@@ -131,3 +87,16 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path):
     with pytest.raises(FileNotFoundError) as caught, atomic_file(target):
         pass
     assert caught.value.filename == str(target)
+
+
+def full_disk(path):
+    with atomic_file(path) as file:
+        file.write(b"some")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_an_error_of_a_full_disk_names_the_file_too(tmp_path):
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        full_disk(tmp_path / "run.npz")
+    assert caught.value.filename == str(tmp_path / "run.npz")
+    assert list(tmp_path.iterdir()) == []

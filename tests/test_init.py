@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import textwrap
@@ -43,3 +44,18 @@ def test_asking_for_what_is_missing_names_the_extra():
         last = run_without_scikit_learn(code).stderr.splitlines()[-1]
         assert last.startswith(f"{kind}: ")
         assert "pip install 'riemtr[learn]'" in last
+
+
+def test_comparisons_and_sweeps_are_called_by_their_names():
+    found = riemtr.compare(("rayleigh", {"n": 4}), ["practical"], starts=1, saddles=0)
+    assert found.runs[0].certified
+    assert riemtr.compare.load is not None
+    assert "starts" in inspect.signature(riemtr.compare).parameters
+    code = """
+        import riemtr
+        def task(rng, n):
+            return {"twice": 2 * n}
+        assert list(riemtr.sweep(task, {"n": [1]}).columns["twice"]) == [2]
+        assert riemtr.sweep.read is not None
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

@@ -29,14 +29,16 @@ LAYERS = {
 SHARED = {
     "arguments",
     "blas_threads",
-    "bytecode",
     "environment",
     "errors",
-    "file_lock",
+    "executors",
     "files",
+    "identity",
     "imports",
     "interrupts",
-    "progress_line",
+    "progress",
+    "store",
+    "summary",
 }
 # Ground truth must never leak into a stopping rule.
 FORBIDDEN = {"solvers": {"problems", "data"}}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
-from riemtr.cli.broken_pipe import PatientStream
+from riemtr.cli.output import PatientStream
 from riemtr.errors import MissingExtraError, require
 
 USAGE_ERROR = 2
@@ -18,14 +19,14 @@ def main() -> int:
     Returns
     -------
     int
-        Exit code 2 where the extra ``cli`` is missing, 130 where Ctrl-C came before the command
-        had begun; otherwise the command exits with its own.
+        That of the command; 2 where the extra ``cli`` is missing or the output cannot be written,
+        130 where Ctrl-C came before the command had begun.
     """
     try:
         extra = "demo" if sys.argv[1:2] == ["demo"] else "cli"  # `demo` includes `cli`
         for module in ("typer", "rich"):
             require(module, extra)
-        import_module("riemtr.cli.app")
+        app = import_module("riemtr.cli.app").app
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -36,10 +37,19 @@ def main() -> int:
         # A terminal that cannot show a character gets a question mark, not a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    if sys.stdout is not None:  # as it is where the shell closed it
-        sys.stdout = PatientStream(sys.stdout)
-
-    from riemtr.cli.app import app
-
-    app(prog_name="riemtr")
-    return 0
+    if os.environ.get("COLUMNS", "1").strip() in ("", "0"):  # rich would print nothing
+        del os.environ["COLUMNS"]
+    if sys.stdout is None:  # as it is where the shell closed it
+        app(prog_name="riemtr")
+    sys.stdout = patient = PatientStream(sys.stdout)
+    code = 0
+    try:
+        app(prog_name="riemtr")
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else bool(ended.code)
+    patient.flush()
+    if patient.error is not None:
+        said = f"error: the output cannot be written: {patient.error.strerror}"
+        print(f"{said}; files that were asked for are complete", file=sys.stderr)
+        return USAGE_ERROR
+    return code

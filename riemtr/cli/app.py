@@ -18,7 +18,6 @@ from riemtr.cli.sweep import sweep
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

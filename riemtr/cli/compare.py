@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from riemtr.cli import INTERRUPTED, USAGE_ERROR
-from riemtr.cli.comparison_view import ProgressBar, comparison_table, summary_line
-from riemtr.cli.console import console, refusing
-from riemtr.cli.options import OUTPUT, Force, Quiet
+from riemtr.cli.console import console, refusing, say
+from riemtr.cli.options import OUTPUT, Force, Parameters, Quiet, Resume, Rng, ShowProgress
 from riemtr.cli.parameters import parse_named, parse_parameters
-from riemtr.cli.wording import COMPARE, reworded
+from riemtr.cli.progress import shown
 from riemtr.compare import (
     Comparison,
     Entrant,
@@ -28,7 +28,7 @@ from riemtr.compare.folder import JOURNAL, journal_path
 from riemtr.compare.records import RECOVERY
 from riemtr.compare.recovery_data import PARAMETERS
 from riemtr.compare.recovery_methods import METHODS
-from riemtr.errors import unknown_name
+from riemtr.errors import ArgumentError, unknown_name
 from riemtr.problems import available
 
 _STARTS = "Where to start"
@@ -54,18 +54,8 @@ def compare(
             f"{', '.join(DEFAULT)}.",
         ),
     ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--parameter",
-            "-p",
-            metavar="NAME=VALUE",
-            help="Set a parameter of all problems; may be given several times.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Source of the random data, the starts, and all else.")
-    ] = 0,
+    parameter: Parameters = None,
+    rng: Rng = 0,
     starts: Annotated[
         int | None,
         typer.Option(
@@ -123,15 +113,9 @@ def compare(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue what is in the folder: run only what is missing.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    resume: Resume = False,
     force: Force = False,
+    progress: ShowProgress = True,
     quiet: Quiet = False,
 ) -> None:
     """Compare solvers: the same problems, starts, tolerances and clock for all.
@@ -142,8 +126,8 @@ def compare(
 
     The folder gets `comparison.json`, `runs.csv`, `environment.json`, performance profiles,
     convergence plots, and `page.html`; until all are made, finished runs are kept in its
-    `runs.jsonl` (`riemtr.compare.load` reads it). A comparison that was stopped or killed continues
-    with the same command and `--resume`.
+    `runs.sqlite` (`riemtr.compare.load` reads it). A comparison that was stopped or killed
+    continues with the same command and `--resume`.
 
     Exit code: 0 if all ran, 2 if what was asked for cannot be done, 130 if interrupted.
 
@@ -168,39 +152,34 @@ def compare(
         "repeats": repeats,
     }
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    screen = console()
-    bar = ProgressBar(Console(quiet=True) if quiet else screen)
-    with (
-        refusing(ValueError, TypeError, ImportError, OSError),
-        reworded(COMPARE, ValueError, OSError),
-    ):
+    with refusing(ValueError, TypeError, ImportError, OSError):
         kept: dict[str, Any] = {"store": None, "resume": resume}
         if out is not None:
             kept["store"] = journal_path(out, force=force, resume=resume)
         elif resume:
-            raise ValueError("--resume continues what is in a folder; name it with --out")
+            raise ArgumentError("resume", "continue what is in a folder; name it with --out")
         settings = parse_parameters(parameter or [])
         wanted = None if solvers is None else solvers.split(",")
         if any(name.split(":")[0] == RECOVERY for name in names):
-            found = _compare_recovery(names, wanted, settings, seed, chosen, kept, bar)
+            run = _recovery(names, wanted, settings, chosen)
         else:
             problems = _problems(names, settings)
             entrants = [_entrant(name) for name in wanted or DEFAULT]
             if tolerances is not None:
                 chosen["tolerances"] = _numbers(tolerances)
-            with bar.shown():
-                found = compare_solvers(
-                    problems, entrants, seed=seed, progress=bar, **chosen, **kept
-                )
+            run = partial(compare_solvers, problems, entrants, **chosen)
+        with shown(progress and not quiet) as watch:
+            found = run(rng=rng, progress=watch, **kept)
     if quiet:
-        print(summary_line(found))
+        say(found.summary().line)
     else:
-        screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
-        screen.print(comparison_table(found, screen.width))
+        console().print(found.summary())
     if out is not None:
-        _save(found, out, force or resume, screen, quiet)
+        _save(found, out, force or resume, quiet)
     if found.settings.get("interrupted"):
         raise typer.Exit(INTERRUPTED)
+    if not found.runs:
+        say("error: nothing that was asked for could be run", stderr=True)
     raise typer.Exit(0 if found.runs else USAGE_ERROR)
 
 
@@ -211,10 +190,8 @@ def _problems(names: list[str], shared: dict[str, Any]) -> list[tuple[str, dict[
 
 def _entrant(text: str) -> Entrant:
     if "=" in text.split(":")[0]:
-        raise ValueError(
-            f"--solvers must be names separated by commas, with options after colons, as in "
-            f"exact:radius=0.05:tolerance=1e-8; got {text!r} for a name"
-        )
+        form = "be names separated by commas, with options after colons, as in exact:radius=0.05"
+        raise ArgumentError("solvers", form, text)
     name, options = parse_named(text, known=solver_names())
     return entrant(name, **options)
 
@@ -223,50 +200,41 @@ def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(
-            f"tolerances must be numbers separated by commas, such as 1e-2,1e-6; got {text!r}"
-        ) from None
+        form = "be numbers separated by commas, such as 1e-2,1e-6"
+        raise ArgumentError("tolerances", form, text) from None
 
 
-def _compare_recovery(
-    names: list[str],
-    methods: list[str] | None,
-    shared: dict[str, Any],
-    seed: int,
-    chosen: dict[str, Any],
-    kept: dict[str, Any],
-    bar: ProgressBar,
-) -> Comparison:
-    """Compare recovery methods."""
+def _recovery(
+    names: list[str], methods: list[str] | None, shared: dict[str, Any], chosen: dict[str, Any]
+) -> Callable[..., Comparison]:
+    """Return what compares recovery methods."""
     if len(names) > 1:
         raise ValueError(f"{RECOVERY} compares methods, not solvers: give it alone")
     unused = sorted(set(chosen) - {"starts", "max_seconds"})
     if unused:
-        raise ValueError(f"{RECOVERY} has no --{unused[0].replace('_', '-')}; leave it out")
+        raise ArgumentError(unused[0], f"be left out for {RECOVERY}")
     parameters = {**shared, **parse_named(names[0], known=[RECOVERY])[1]}
     for name in parameters:
         if name not in PARAMETERS:
             raise unknown_name(f"a parameter of {RECOVERY}", name, PARAMETERS)
     methods = list(METHODS) if methods is None else [method.strip() for method in methods]
-    with bar.shown():
-        return compare_recovery(methods, seed=seed, progress=bar, **chosen, **kept, **parameters)
+    for name in methods:
+        if name not in METHODS:
+            raise unknown_name("solvers", name, METHODS)
+    return partial(compare_recovery, methods, **chosen, **parameters)
 
 
-def _save(found: Comparison, out: Path, force: bool, screen: Console, quiet: bool) -> None:
+def _save(found: Comparison, out: Path, force: bool, quiet: bool) -> None:
     try:
         with refusing(OSError):
             written = write_folder(found, out, force=force)
     except KeyboardInterrupt:
-        screen.print(
-            f"interrupted while saving; all runs are in {out / JOURNAL}: repeat with --resume",
-            markup=False,
-        )
+        say(f"interrupted while saving; all runs are in {out / JOURNAL}: repeat with --resume")
         raise
     if quiet:
         return
     for sentence in written.left_out:
-        screen.print(sentence, soft_wrap=True, markup=False)
-    saved = ", ".join(path.name for path in written.files)
-    screen.print(f"saved in {out}: {saved}", soft_wrap=True, markup=False)
+        say(sentence)
+    say(f"saved in {out}: {', '.join(path.name for path in written.files)}")
     if found.settings.get("interrupted"):
-        screen.print("repeat with --resume to run the others")
+        say("repeat with --resume to run the others")

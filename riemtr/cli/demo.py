@@ -12,15 +12,15 @@ import typer
 from rich.console import Console
 
 from riemtr import data as models
+from riemtr.blas_threads import blas_threads_for
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, refusing
-from riemtr.cli.recovery_view import ProgressBars
+from riemtr.cli.console import console, refusing, say
+from riemtr.cli.progress import shown, stopping_at_the_next
 from riemtr.errors import require
 from riemtr.files import save_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery import figures as draw
 from riemtr.recovery.landscape import draw_landscape, escape_saddles
-from riemtr.recovery.threads import blas_threads_for
 
 FOLDER = Path("riemtr-demo")
 _PHOTOGRAPH = "camera"
@@ -69,7 +69,7 @@ def demo(
             data, learned = _photograph(screen)
             _figures(screen, folder, data, learned)
     except KeyboardInterrupt:
-        Console(stderr=True, highlight=False).print("interrupted")
+        say("interrupted", stderr=True)
         raise typer.Exit(INTERRUPTED) from None
     screen.line()
     screen.print(
@@ -145,10 +145,8 @@ def _photograph(screen: Console) -> tuple[np.ndarray, Recovery]:
 
 def _recover(screen: Console, data: np.ndarray) -> Recovery:
     screen.line()
-    with ProgressBars(screen).shown() as bars:
-        found = recover_dictionary(data, rng=0, n_jobs=-1, progress=bars)
-    screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
-    return found
+    with shown(True) as bars, stopping_at_the_next("row") as watch:
+        return recover_dictionary(data, rng=0, n_jobs=-1, progress=watch(bars))
 
 
 def _figures(screen: Console, folder: Path, data: np.ndarray, learned: Recovery) -> None:

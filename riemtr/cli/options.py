@@ -10,8 +10,33 @@ import typer
 OUTPUT = "What to keep and show"
 """Heading of the options about output."""
 
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        "-p",
+        metavar="NAME=VALUE",
+        help="Set a parameter of the problem; may be given several times.",
+    ),
+]
+Rng = Annotated[
+    int,
+    typer.Option(min=0, metavar="SEED", help="Source of the random data, the starts and all else."),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue what is in the folder: run only what is missing.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace what exists.", rich_help_panel=OUTPUT)
+]
+ShowProgress = Annotated[
+    bool,
+    typer.Option("--progress/--no-progress", help="Show how far it is.", rich_help_panel=OUTPUT),
 ]
 Quiet = Annotated[
     bool,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from riemtr import problems
-from riemtr.errors import misspelt_name
+from riemtr.errors import unknown_name
 from riemtr.imports import look_here, place
 from riemtr.problems.registry import is_path
 
@@ -123,13 +123,13 @@ def format_parameters(parameters: dict[str, Any]) -> str:
     )
 
 
-def build_problem(name: str, parameters: dict[str, Any], seed: int) -> problems.Case:
+def build_problem(name: str, parameters: dict[str, Any], rng: int) -> problems.Case:
     """Build a problem by name or path; whatever does not fit is a ValueError that says what."""
     if not is_path(name) and name not in problems.available():
-        unknown = misspelt_name("the problem", name, problems.available())
-        raise ValueError(f"{unknown}; a function of your own is module:function")
+        own = "a function or a Problem of your own is module:name"
+        raise unknown_name("the problem", name, problems.available(), own)
     try:
-        return problems.build(name, rng=seed, **parameters)
+        return problems.build(name, rng=rng, **parameters)
     except Exception as error:  # of a builder that anyone may have written
         where = place(error)
         if isinstance(error, (ValueError, ImportError, OSError)) and not where:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
 
 from riemtr import problems as registry
 from riemtr.cli.console import console, refusing
 from riemtr.cli.parameters import build_problem, format_parameters, parse_named
+from riemtr.summary import BAD, Cell, Summary, Table
 
 
 def problems(
@@ -43,45 +41,38 @@ def problems(
 
 
 def _list_all() -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 1, 0))
-    table.add_column("problem", style="cyan", no_wrap=True)
-    table.add_column("what it is, and its parameters with their defaults")
-    for name in registry.available():
-        table.add_row(name, _in_a_sentence(name))
-    out = console()
-    out.print(table)
-    out.line()
-    out.print(
-        "Details of one: [cyan]riemtr problems NAME[/]   Solve it: [cyan]riemtr solve NAME[/]\n"
-        "With parameters: [cyan]riemtr solve brockett -p n=20 -p k=3[/], or after colons: "
-        "[cyan]riemtr compare brockett:n=20:k=3[/]"
+    rows = tuple((name, _in_a_sentence(name)) for name in registry.available())
+    table = Table(("problem", "what it is, and its parameters with their defaults"), rows, "ll")
+    notes = (
+        "Details of one: riemtr problems NAME   Solve it: riemtr solve NAME",
+        "With parameters: riemtr solve brockett -p n=20 -p k=3, or after colons: riemtr compare "
+        "brockett:n=20:k=3",
     )
+    console().print(Summary("", table=table, notes=notes))
 
 
-def _in_a_sentence(name: str) -> str:
+def _in_a_sentence(name: str) -> Cell:
     try:
         sentence, parameters = registry.describe(name)
     except ValueError as error:  # another's package is broken: no reason to hide the rest
-        return f"[red]{escape(' '.join(str(error).split()))}[/]"
-    return f"{escape(sentence)}\n[dim]{escape(format_parameters(parameters))}[/]"
+        return " ".join(str(error).split()), BAD
+    return f"{sentence}\n{format_parameters(parameters)}\n"
 
 
 def _show_one(name: str) -> None:
     with refusing(ValueError, ImportError, OSError):
         name, _ = parse_named(name, known=registry.available())
-        case = build_problem(name, {}, seed=0)
+        case = build_problem(name, {}, rng=0)
         sentence, parameters = registry.describe(name)
     manifold = case.problem.manifold
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("searched", f"{manifold}, dimension {manifold.dim}")
-    table.add_row("solution", _knowledge(case.truth))
-    table.add_row("parameters", format_parameters(parameters) or "none")
-    out = console()
-    out.print(f"[bold cyan]{name}[/]\n{escape(sentence)}")
-    out.print(Padding(table, (1, 0)))
-    out.print(f"Solve it: [cyan]{_example(name, parameters)}[/]")
+    pairs = (
+        ("problem", sentence),
+        ("searched", f"{manifold}, dimension {manifold.dim}"),
+        ("solution", _knowledge(case.truth)),
+        ("parameters", format_parameters(parameters) or "none"),
+        ("solve it", _example(name, parameters)),
+    )
+    console().print(Summary(name, pairs))
 
 
 def _knowledge(truth: registry.Truth | None) -> str:

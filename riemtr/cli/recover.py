@@ -10,30 +10,24 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 
 import riemtr
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, refusing
-from riemtr.cli.options import OUTPUT, Force, Quiet, SolverName
-from riemtr.cli.recovery_view import (
-    ProgressBars,
-    rows_table,
-    shared_remarks,
-    summary_line,
-    summary_panel,
-)
-from riemtr.cli.wording import RECOVER, reworded
-from riemtr.errors import MissingExtraError, OtherRunError, require
-from riemtr.files import save_figure
+from riemtr.cli.console import console, refusing, say
+from riemtr.cli.options import OUTPUT, Force, Quiet, Rng, ShowProgress, SolverName
+from riemtr.cli.progress import shown, stopping_at_the_next
+from riemtr.errors import ArgumentError, MissingExtraError, OtherRunError, require
+from riemtr.files import made_folder, save_figure
 from riemtr.recovery import Recovery, recover_dictionary
-from riemtr.recovery.checkpoint import stored_settings
 from riemtr.recovery.datafiles import DataFile, read_data
+from riemtr.recovery.figures import concentration
 from riemtr.recovery.resultfiles import OURS, relative_residual, save_recovery
 
-CHECKPOINT = "checkpoint.npz"
+CHECKPOINT = "checkpoint.sqlite"
 _DATA = "How to read the data"
 _METHOD = "How to recover"
+# Share of the data's concentration below which X is called sparser.
+_SPARSER = 0.9
 
 
 def _as_folder(text: str) -> Path:
@@ -109,9 +103,7 @@ def recover(
             rich_help_panel=_METHOD,
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Source of the random starts.", rich_help_panel=_METHOD)
-    ] = 0,
+    rng: Rng = 0,
     solver: Annotated[
         SolverName,
         typer.Option(
@@ -120,7 +112,7 @@ def recover(
             rich_help_panel=_METHOD,
         ),
     ] = SolverName.practical,
-    jobs: Annotated[
+    n_jobs: Annotated[
         int,
         typer.Option(
             help="Threads to use, on data of a million entries and more; -1 for all cores. Same "
@@ -138,6 +130,7 @@ def recover(
         ),
     ] = None,
     force: Force = False,
+    progress: ShowProgress = True,
     quiet: Quiet = False,
 ) -> None:
     """Recover a dictionary A and sparse coefficients X from data Y = A X.
@@ -161,7 +154,7 @@ def recover(
 
     - `riemtr recover photo.jpg --patch-size 6 --rank 20 --out found` learns 20 from your own
     """
-    with refusing(ValueError, TypeError, ImportError, OSError), reworded(RECOVER, ValueError):
+    with refusing(ValueError, TypeError, ImportError, OSError):
         _check_folder(out, force, checkpoint)
         data = read_data(source, variable=variable, transpose=transpose, patch_size=patch_size)
         if rank is None:
@@ -173,13 +166,13 @@ def recover(
     options = {
         "solver": method,
         "rank": None if rank is None else _number_or_word(rank),
-        "n_jobs": jobs,
+        "n_jobs": n_jobs,
         "checkpoint": path,
     }
     start_over = force and checkpoint is None
     with _explained(out, force, checkpoint):
-        with refusing(ValueError, OSError), reworded(RECOVER, ValueError), _tidy(out, path):
-            found = _run(Y, mu, seed, options, screen, quiet, start_over)
+        with refusing(ValueError, OSError), made_folder(out), made_folder(path.parent):
+            found = _run(Y, mu, rng, options, progress and not quiet, start_over)
         residual = relative_residual(Y, found)
         about = {
             "riemtr": riemtr.__version__,
@@ -191,21 +184,32 @@ def recover(
         }
         with refusing(OSError):
             saved = save_recovery(out, found, about, mean)  # before what may not be printed
-            saved += _draw(out, Y, found, data, screen)
+            saved += _draw(out, Y, found, data)
             if checkpoint is None:
                 path.unlink(missing_ok=True)  # last: as long as it is there, the run is not over
-    with refusing(OSError):
-        if quiet:
-            print(summary_line(found))
-        else:
-            screen.line(1 if screen.is_terminal else 2)  # rich leaves its last line open elsewhere
-            screen.print(rows_table(found))
-            for remark in shared_remarks(found):
-                screen.print(remark, markup=False)
-            screen.print(summary_panel(found, Y, residual, f"dictionary of {source}"))
-            names = ", ".join(file.name for file in saved)
-            screen.print(f"saved in {out}: {names}", soft_wrap=True, markup=False)
+    if quiet:
+        say(found.summary().line)
+    else:
+        fit = ("fit", f"A X gives the data with relative error {residual:.0e}")
+        sparsity = ("sparsity", _sparsity(found, Y))
+        screen.print(found.summary().saying(f"dictionary of {source}", fit, sparsity))
+        say(f"saved in {out}: {', '.join(file.name for file in saved)}")
     raise typer.Exit(0 if found.trusted else 1)
+
+
+def _sparsity(found: Recovery, data: np.ndarray) -> str:
+    """Say how sparse X is, and the data were."""
+    X, exact = found.coefficients, sum(atom.exact for atom in found.atoms)
+    before, after = concentration(data), concentration(X)
+    if exact == len(found.atoms):
+        return f"every row of X is exactly sparse: {np.mean(X == 0):.0%} of its entries are zero"
+    sparser = "X is sparser than the data"
+    if after > _SPARSER * before:
+        sparser = "X is no sparser than the data"
+    return (
+        f"{sparser}: {after:.0%} of the entries of X hold 90% of its sum of squares, of the data "
+        f"{before:.0%}"
+    )
 
 
 def _check_folder(out: Path, force: bool, checkpoint: Path | None) -> None:
@@ -233,10 +237,12 @@ def _check_patches(data: DataFile) -> None:
     size, count = data.patch_size, data.matrix.shape[1]
     if data.is_image and size is not None and count <= size**2:
         largest = max(math.ceil((count * size**2) ** 0.25) - 1, 1)
-        raise ValueError(
-            f"{data.source} has {count} patches of {size} x {size} pixels, and must have more than "
-            f"the {size**2} pixels of each; choose a smaller patch_size, at most {largest} here, a "
-            f"larger image, or add --rank auto to find fewer atoms"
+        raise ArgumentError(
+            "patch_size",
+            f"be at most {largest} here: {data.source} has {count} patches of {size} x {size} "
+            f"pixels, and must have more than the {size**2} pixels of each",
+            size,
+            "choose a smaller one, a larger image, or add --rank auto to find fewer atoms",
         )
 
 
@@ -256,40 +262,26 @@ def _make_solver(solver: SolverName, mu: float) -> Any:
 
 
 def _run(
-    Y: np.ndarray,
-    mu: float,
-    seed: int,
-    options: dict[str, Any],
-    screen: Console,
-    quiet: bool,
-    start_over: bool,
+    Y: np.ndarray, mu: float, rng: int, options: dict[str, Any], visible: bool, start_over: bool
 ) -> Recovery:
-    Path(options["checkpoint"]).parent.mkdir(parents=True, exist_ok=True)
-    resumed = stored_settings(options["checkpoint"]) is not None
-    bars = ProgressBars(Console(quiet=True) if quiet else screen)
-    if resumed and not quiet:
-        screen.print("continuing where the last run stopped")
-    found = None
+    resumed = Path(options["checkpoint"]).exists()
+    if resumed and visible:
+        say("continuing where the last run stopped")
     try:
-        with bars.shown():
-            found = recover_dictionary(Y, mu, seed, progress=bars, **options)
-        return found
-    except OSError:
-        if found is None:
-            raise
-        return found  # only the bars could not be printed
-    except OtherRunError:
+        with shown(visible) as bars, stopping_at_the_next("row") as watch:
+            return recover_dictionary(Y, mu, rng, progress=watch(bars), **options)
+    except OtherRunError as error:
         if not (start_over and resumed):
-            raise
+            raise OtherRunError(f"{error}; or add --force to start over") from error
         Path(options["checkpoint"]).unlink()
-        return _run(Y, mu, seed, options, screen, quiet, start_over=False)
+        return _run(Y, mu, rng, options, visible, start_over=False)
 
 
-def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile, screen: Console) -> list[Path]:
+def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile) -> list[Path]:
     try:
         require("matplotlib", extra="plot")
     except MissingExtraError as error:
-        screen.print(f"no figures: {error}", soft_wrap=True, markup=False)
+        say(f"no figures: {error}")
         return []
     from riemtr.recovery.figures import atoms_figure, sparsity_figure
 
@@ -315,21 +307,5 @@ def _explained(out: Path, force: bool, checkpoint: Path | None) -> Iterator[None
             _check_folder(out, force, checkpoint)
         except FileExistsError:  # a checkpoint elsewhere, which stays, does not tell
             again += " with --force"
-        Console(stderr=True, highlight=False).print(
-            f"interrupted; {again} to continue where it stopped", soft_wrap=True
-        )
+        say(f"interrupted; {again} to continue where it stopped", stderr=True)
         raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def _tidy(out: Path, checkpoint: Path) -> Iterator[None]:
-    """Leave nothing behind where the recovery is refused."""
-    before = [path for path in (checkpoint, out) if path.exists()]
-    try:
-        yield
-    except ValueError:
-        if checkpoint not in before:
-            checkpoint.unlink(missing_ok=True)
-        if out not in before and out.is_dir() and not any(out.iterdir()):
-            out.rmdir()
-        raise

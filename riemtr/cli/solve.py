@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from riemtr.cli.console import console, refusing, tracing
-from riemtr.cli.files import check_target, save_plot, save_result
-from riemtr.cli.options import OUTPUT, Force, Quiet, SolverName
+from riemtr.cli.console import console, in_options, refusing, say, tracing
+from riemtr.cli.files import check_target, read_start, save_plot, save_result
+from riemtr.cli.options import OUTPUT, Force, Parameters, Quiet, Rng, ShowProgress, SolverName
 from riemtr.cli.parameters import (
     build_problem,
     format_parameters,
     parse_named,
     parse_parameters,
 )
-from riemtr.cli.summary import summary_line, summary_panel
-from riemtr.errors import NonFiniteCostError, require
-from riemtr.problems import available
-from riemtr.solvers import ExactTRM, PracticalTRM, TrustRegion
+from riemtr.compare.truth import nearness
+from riemtr.errors import ArgumentError, NonFiniteCostError, require
+from riemtr.problems import Truth, available
+from riemtr.solvers import ExactTRM, PracticalTRM, Result, TrustRegion
+from riemtr.solvers.arguments import start_point
 from riemtr.solvers.observers import LiveTable
 
 _DATA = (".npz", ".json")
@@ -33,20 +35,21 @@ def solve(
         str,
         typer.Argument(
             metavar="PROBLEM",
-            help="One of those that `riemtr problems` lists, or a function of your own: "
-            "module:function. Parameters may follow after colons, as in brockett:n=20:k=3.",
+            help="One of those that `riemtr problems` lists, or a function or a Problem of your "
+            "own: module:name. Parameters may follow after colons, as in brockett:n=20:k=3.",
         ),
     ],
-    parameter: Annotated[
-        list[str] | None,
+    parameter: Parameters = None,
+    rng: Rng = 0,
+    start: Annotated[
+        Path | None,
         typer.Option(
-            "--parameter",
-            "-p",
-            metavar="NAME=VALUE",
-            help="Set a parameter of the problem; may be given several times.",
+            metavar="FILE",
+            help="Where to begin: a point in .npy, its parts in .npz, or a result that was saved. "
+            "A random point if not given.",
+            rich_help_panel=_METHOD,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Source of the random data and the start.")] = 0,
     solver: Annotated[
         SolverName,
         typer.Option(
@@ -103,6 +106,7 @@ def solve(
         ),
     ] = None,
     force: Force = False,
+    progress: ShowProgress = True,
     quiet: Quiet = False,
 ) -> None:
     """Solve a problem, watch it converge, and have the result explained.
@@ -123,12 +127,14 @@ def solve(
 
     - `riemtr solve dictionary-learning -p image=camera` finds one in a photograph
 
-    - `riemtr solve my_module:my_problem` solves your own: `def my_problem(rng, n=10)` returns a
-      `riemtr.Problem`
+    - `riemtr solve my_module:my_problem` solves your own: a `riemtr.Problem`, or a function that
+      returns one, `def my_problem(rng, n=10)`, whose `rng` may be left out
 
     - `riemtr solve brockett --solver exact --radius 0.5` uses the method the paper analyses
 
     - `riemtr solve rayleigh --out run.npz --plot run.png` keeps what was found
+
+    - `riemtr solve rayleigh --start run.npz --tolerance 1e-12` goes on from there
     """
     with refusing(ValueError, ImportError, OSError):
         method = _make_solver(
@@ -144,30 +150,58 @@ def solve(
         for twice in sorted(set(given) & set(named)):
             raise ValueError(f"parameter {twice!r} is set twice; give it once")
         given |= named
-        case = build_problem(name, given, seed)
+        begin = None if start is None else read_start(start)
+        case = build_problem(name, given, rng)
+        if begin is not None:
+            start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
     screen = console()
-    table = nullcontext() if quiet else LiveTable(console=screen)
+    table = LiveTable(console=screen) if progress and not quiet else nullcontext()
     with tracing(), refusing(NonFiniteCostError), table as observer:
         observers = [] if observer is None else [observer]
-        result = method.solve(case.problem, case.start, rng=seed, observers=observers)
+        point = case.start if begin is None else begin
+        result = method.solve(case.problem, point, rng=rng, observers=observers)
+        result.certificate  # noqa: B018  # which the summary does not compute
 
-    if not (quiet or screen.is_terminal):
+    if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
-    title = f"{name} {format_parameters({**given, 'seed': seed})}, {solver.value} solver"
+    title = f"{name} {format_parameters({**given, 'rng': rng})}, {solver.value} solver"
     if quiet:
-        print(summary_line(result))
+        say(result.summary().line)
     else:
-        screen.print(summary_panel(result, case.truth, title))
+        manifold = case.problem.manifold
+        more = [("searched", f"{manifold} (dimension {manifold.dim})")]
+        if case.truth is not None:
+            more.append(("truth", _compared(result, case.truth)))
+        shown = result.summary().saying(title, *more)
+        (status, reason), *others = shown.pairs
+        screen.print(replace(shown, pairs=((status, in_options(reason)), *others)))
     with refusing(OSError):
         if out is not None:
-            about = {"problem": name, "parameters": case.parameters, "seed": seed}
+            about = {"problem": name, "parameters": case.parameters, "rng": rng}
             save_result(out, result, {**about, "solver": result.solver}, force)
         if plot is not None:
             save_plot(plot, result, title)
     for saved in (out, plot):
         if saved is not None and not quiet:
-            screen.print(f"saved {saved}", soft_wrap=True, markup=False)
+            say(f"saved {saved}")
     raise typer.Exit(0 if result.certified else 1)
+
+
+def _compared(result: Result, truth: Truth) -> str:
+    """Compare the result with what is known about the solution."""
+    parts = []
+    found = nearness(truth, result.point, result.cost)
+    if found.distance is not None:
+        parts.append(f"distance {found.distance:.2e} from the known solution")
+    if found.excess is not None:
+        parts.append(
+            f"cost within {abs(found.excess):.1e} of the known minimum"
+            if found.lowest
+            else f"cost {found.excess:.1e} above the known minimum"
+        )
+        if not found.lowest and result.converged:
+            parts.append("a local minimum, not the lowest: try another --rng")
+    return "; ".join(parts)
 
 
 def _make_solver(
@@ -189,8 +223,6 @@ def _make_solver(
     if solver is SolverName.exact:
         return ExactTRM(**options)
     if radius is not None:
-        raise ValueError(
-            "--radius is the fixed radius of --solver exact; the practical solver adapts its own: "
-            "leave out --radius, or add --solver exact"
-        )
+        own = "leave it out, or add --solver exact"
+        raise ArgumentError("radius", "be that of the exact solver, which is fixed", radius, own)
     return PracticalTRM(**options)

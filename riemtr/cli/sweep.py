@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -10,60 +11,30 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, refusing
-from riemtr.cli.options import Quiet
+from riemtr.cli.console import console, in_options, refusing, say
+from riemtr.cli.options import Quiet, Resume, ShowProgress
+from riemtr.cli.progress import shown
 from riemtr.cli.sweep_tasks import own_task, phase_transition
-from riemtr.cli.sweep_view import SweepBars, failures_lines
-from riemtr.cli.wording import SWEEP, in_options
+from riemtr.files import made_folder
 from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.phase_transition import NAME
-from riemtr.sweep.store import made_folder
 
 _PHASE = "For phase-transition"
 _OWN = "For a task of your own"
 _HOW = "How to run it"
 
 
-class MapName(str, Enum):
-    """The maps by name."""
-
-    k_n = "k-n"
-    p_n = "p-n"
-    both = "both"
-
-
-class GridName(str, Enum):
-    """The grids by name."""
-
-    quick = "quick"
-    default = "default"
-    paper = "paper"
-
-
-class MethodName(str, Enum):
-    """The methods by name."""
-
-    practical = "practical"
-    no_continuation = "no-continuation"
-    exact = "exact"
-
-
-class DictionaryName(str, Enum):
-    """The dictionaries by name."""
-
-    identity = "identity"
-    conditioned = "conditioned"
-
-
-class BackendName(str, Enum):
-    """The backends by name."""
-
-    serial = "serial"
-    processes = "processes"
-    dask = "dask"
+Map = Enum("Map", {"k_n": "k-n", "p_n": "p-n", "both": "both"}, type=str)
+Grid = Enum("Grid", {"quick": "quick", "default": "default", "paper": "paper"}, type=str)
+Method = Enum(
+    "Method",
+    {"practical": "practical", "no_continuation": "no-continuation", "exact": "exact"},
+    type=str,
+)
+Kind = Enum("Kind", {"identity": "identity", "conditioned": "conditioned"}, type=str)
+Backend = Enum("Backend", {"serial": "serial", "processes": "processes", "dask": "dask"}, type=str)
 
 
 def sweep(
@@ -75,10 +46,7 @@ def sweep(
     repetitions: Annotated[
         int, typer.Option(min=1, help="How often each setting is run, with fresh random numbers.")
     ] = 5,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue what is in the folder: run only what is missing."),
-    ] = False,
+    resume: Resume = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Resume, and run again what failed.")
     ] = False,
@@ -89,9 +57,10 @@ def sweep(
             help="Resume, and keep what is there though the task's code was changed since.",
         ),
     ] = False,
+    progress: ShowProgress = True,
     quiet: Quiet = False,
     map_name: Annotated[
-        MapName | None,
+        Map | None,
         typer.Option(
             "--map",
             help="`k-n`: nonzeros k against dimension n, with p = 5 n² log n samples. `p-n`: "
@@ -100,7 +69,7 @@ def sweep(
         ),
     ] = None,
     grid: Annotated[
-        GridName | None,
+        Grid | None,
         typer.Option(
             help="`quick`: seconds. `default`: 5 to 7 minutes on 2 cores. `paper`: n to 150, "
             "hours, and 1.4 GB for each worker.",
@@ -108,7 +77,7 @@ def sweep(
         ),
     ] = None,
     method: Annotated[
-        MethodName | None,
+        Method | None,
         typer.Option(
             help="`practical` if not given; `no-continuation`: the same without its continuation "
             "in mu; `exact`: exact steps within a fixed radius, on a smaller grid.",
@@ -116,7 +85,7 @@ def sweep(
         ),
     ] = None,
     dictionary: Annotated[
-        DictionaryName | None,
+        Kind | None,
         typer.Option(
             help="`identity`, as in the paper, if not given; `conditioned`: complete "
             "dictionaries, with preconditioning.",
@@ -153,18 +122,24 @@ def sweep(
         ),
     ] = None,
     backend: Annotated[
-        BackendName,
+        Backend,
         typer.Option(
             help="This process, several on this machine, or a Dask cluster; same results.",
             rich_help_panel=_HOW,
         ),
-    ] = BackendName.processes,
-    workers: Annotated[
+    ] = Backend.processes,
+    n_jobs: Annotated[
         int | None,
         typer.Option(
             help="How many processes: as many as cores, if not given.", rich_help_panel=_HOW
         ),
     ] = None,
+    max_seconds: Annotated[
+        float,
+        typer.Option(
+            help="Time for each cell; one that takes longer has failed.", rich_help_panel=_HOW
+        ),
+    ] = math.inf,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -211,52 +186,43 @@ def sweep(
     how = partial(
         run_sweep,
         backend=backend.value,
-        workers=workers,
+        n_jobs=n_jobs,
+        max_seconds=max_seconds,
         scheduler=scheduler,
         resume=resume or retry_failed or accept_changes,
         retry_failed=retry_failed,
         accept_changes=accept_changes,
     )
-    screen = console()
-    bars = SweepBars(Console(quiet=True) if quiet else screen)
-    with refusing(ValueError, TypeError, ImportError, OSError), _explained(), _tidy(out):
+    with (
+        refusing(ValueError, TypeError, ImportError, OSError),
+        _explained(),
+        _tidy(out),
+        shown(progress and not quiet) as watch,
+    ):
         if name == NAME:
-            report = phase_transition(given, values, out, repetitions, how, bars)
+            report = phase_transition(given, values, out, repetitions, how, watch)
         else:
-            report = own_task(name, given, values, out, repetitions, how, bars)
-    failed = sum(len(table.failed) for table in report.tables)
+            report = own_task(name, given, values, out, repetitions, how, watch)
     if quiet:
-        print(f"{sum(map(len, report.tables))} cells, {failed} failed: {out}")
+        say(f"{report.summary.line}: {out}")
     else:
-        if not screen.is_terminal:
-            screen.line()  # rich leaves its last line open there
-        failures = [line for table in report.tables for line in failures_lines(table)]
-        for line in [*report.lines, *failures]:
-            screen.print(line, soft_wrap=isinstance(line, str))
-        names = ", ".join(path.name for path in report.saved)
-        screen.print(f"saved in {out}: {names}", soft_wrap=True, markup=False)
-    raise typer.Exit(1 if failed else 0)
+        console().print(report.summary)
+        say(f"saved in {out}: {', '.join(path.name for path in report.saved)}")
+    raise typer.Exit(1 if any(table.failed for table in report.tables) else 0)
 
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Say what an error says in terms of the command line; explain how to go on after Ctrl-C."""
+    """Explain how to go on after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt as error:
-        text = in_options(str(error), SWEEP) or (
+        kept = (
             "interrupted; cells that had ended by then, if any, are kept: repeat with --resume to "
             "run the others"
         )
-        Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
+        say(in_options(str(error)) or kept, stderr=True)
         raise typer.Exit(INTERRUPTED) from None
-    except (ValueError, OSError) as error:
-        text = in_options(str(error), SWEEP)
-        if isinstance(error, OSError) and error.strerror:
-            text = error.strerror
-        if isinstance(error, OSError) and error.filename:
-            text = f"{text}: {error.filename}"
-        raise ValueError(text) from error
 
 
 @contextmanager

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from riemtr.cli.parameters import parse_axes
-from riemtr.cli.sweep_files import check_files
-from riemtr.cli.sweep_view import SweepBars, boundary_lines, means_table
+from riemtr.cli.sweep_summary import maps_summary, table_summary
+from riemtr.errors import ArgumentError
 from riemtr.imports import imported, look_here
+from riemtr.progress import Watcher
+from riemtr.summary import Summary
 from riemtr.sweep import Table, read
+from riemtr.sweep.cells import FAILURE, SECONDS
 from riemtr.sweep.phase_report import FIGURE, SUMMARY, run_maps, save_maps
 from riemtr.sweep.phase_transition import MAPS, NAME, PhaseTransition
 
@@ -26,13 +30,12 @@ class Report:
     Attributes
     ----------
     tables : list of Table
-    lines : list
-        What to print of them.
+    summary : Summary
     saved : list of Path
     """
 
     tables: list[Table]
-    lines: list[Any]
+    summary: Summary
     saved: list[Path]
 
 
@@ -42,25 +45,25 @@ def phase_transition(
     out: Path,
     repetitions: int,
     how: partial[Table],
-    bars: SweepBars,
+    watch: Watcher,
 ) -> Report:
     """Map where recovery succeeds, with what was given of its options."""
     if values:
-        raise ValueError(f"-g is for a task of your own; {NAME} has --grid")
+        own = "it is for a task of your own"
+        raise ArgumentError("values", f"be left out for {NAME}, which has --grid", ..., own)
     chosen = given.pop("map", "both")
     maps = MAPS if chosen == "both" else (chosen,)
     what = PhaseTransition(**given)
     if "condition_number" in given and what.dictionary != "conditioned":
-        raise ValueError("--condition-number goes with --dictionary conditioned; add it")
+        raise ArgumentError("condition_number", "go with --dictionary conditioned; add it")
     for name in maps:
-        _check_new(out / f"{name}.jsonl", how)
-    written = [name for name in MAPS if name in maps or (out / f"{name}.jsonl").exists()]
+        _check_new(out / f"{name}.sqlite", how)
+    written = [name for name in MAPS if name in maps or (out / f"{name}.sqlite").exists()]
     check_files(out / name for name in (*(f"{name}.csv" for name in written), SUMMARY, FIGURE))
-    with bars:
-        tables = run_maps(what, maps, out, repetitions=repetitions, run=how, progress=bars.show)
+    tables = run_maps(what, maps, out, repetitions=repetitions, run=how, progress=watch)
     drawn, saved = save_maps(out, what, tables)
-    stores = [out / f"{name}.jsonl" for name in drawn]
-    return Report(list(tables.values()), boundary_lines(drawn), [*stores, *saved])
+    stores = [out / f"{name}.sqlite" for name in drawn]
+    return Report(list(tables.values()), maps_summary(drawn, tables.values()), [*stores, *saved])
 
 
 def own_task(
@@ -70,26 +73,24 @@ def own_task(
     out: Path,
     repetitions: int,
     how: partial[Table],
-    bars: SweepBars,
+    watch: Watcher,
 ) -> Report:
     """Run a function over a grid of its arguments."""
     task = _find(name)
     if given:
-        option = next(iter(given)).replace("_", "-")
-        raise ValueError(f"--{option} is for {NAME}; set the arguments of your function with -g")
+        remedy = "set the arguments of your function with -g"
+        raise ArgumentError(next(iter(given)), f"go with {NAME}", ..., remedy)
     axes = parse_axes(values or [])
-    store, csv = out / f"{_STORE}.jsonl", out / f"{_STORE}.csv"
+    store, csv = out / f"{_STORE}.sqlite", out / f"{_STORE}.csv"
     check_files([csv])
-    with bars:
-        table = how(
-            task,
-            axes if axes else [{}],
-            repetitions=repetitions,
-            store=store,
-            progress=partial(bars.show, name),
-        )
-    said = f"[dim]means over the runs of each setting; {csv.name} has every run[/]"
-    return Report([table], [means_table(table), said], [store, table.to_csv(csv)])
+    table = how(
+        task,
+        axes if axes else [{}],
+        repetitions=repetitions,
+        store=store,
+        progress=lambda now: watch(replace(now, stage=name)),
+    )
+    return Report([table], table_summary(table), [store, table.to_csv(csv)])
 
 
 def _find(name: str) -> Callable[..., Any]:
@@ -112,3 +113,28 @@ def _check_new(store: Path, how: partial[Table]) -> None:
         raise FileExistsError(
             f"{store} exists: continue it with --resume, or choose another folder"
         )
+
+
+def check_files(paths: Iterable[Path]) -> None:
+    """Raise an error where a file to be written exists and is not one that a sweep wrote."""
+    for path in paths:
+        if path.exists() and not _is_ours(path):
+            raise FileExistsError(
+                f"{path} exists, and no sweep wrote it: move it elsewhere, or choose another "
+                f"folder for --out"
+            )
+
+
+def _is_ours(path: Path) -> bool:
+    # By what they hold, so that results of any earlier version are known too.
+    if path.name == FIGURE:
+        # A picture does not say whose it is; it is drawn together with the summary.
+        return _is_ours(path.with_name(SUMMARY))
+    try:
+        if path.name == SUMMARY:
+            content = json.loads(path.read_text())
+            return isinstance(content, dict) and content.get("experiment") == NAME
+        with path.open() as file:
+            return file.readline().rstrip("\n").endswith(f",{SECONDS},{FAILURE}")
+    except (OSError, ValueError):  # a folder, or what is no text
+        return False

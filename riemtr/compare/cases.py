@@ -10,7 +10,7 @@ import numpy as np
 import pymanopt
 
 from riemtr import problems as registry
-from riemtr.errors import misspelt_name
+from riemtr.errors import ArgumentError, unknown_name
 from riemtr.imports import place
 from riemtr.problem import Problem, as_problem
 from riemtr.problems import Case
@@ -34,12 +34,12 @@ def labelled(problems: Any) -> dict[str, Any]:
         listed = [problems] if single or not isinstance(problems, Iterable) else list(problems)
         given = [(_label(one), one) for one in listed]
     if not given:
-        raise ValueError("problems must name at least one; see riemtr.problems.available()")
+        raise ArgumentError("problems", "name at least one", remedy="see `riemtr problems`")
     labels = [label for label, _ in given]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        raise ValueError(
-            f"problems must have labels of their own; {twice!r} comes twice: pass a dict by label"
+        raise ArgumentError(
+            "problems", f"have labels of their own; {twice!r} comes twice", remedy="give it once"
         )
     return dict(given)
 
@@ -177,7 +177,7 @@ def _as_case(problem: Any, seed: int) -> Case:
 
 def _built(name: str, parameters: Mapping[str, Any], seed: int) -> Case:
     if not is_path(name) and name not in registry.available():
-        raise misspelt_name("the problem", name, registry.available())
+        raise unknown_name("the problem", name, registry.available())
     if is_path(name):
         registry.describe(name)  # what cannot be imported says so itself
     try:

@@ -46,3 +46,16 @@ def places(solvers: Iterable[str]) -> dict[str, int]:
 def colour(place: int) -> str:
     """Return the colour of a place."""
     return PALETTE[place % len(PALETTE)]
+
+
+ENDING_COLOURS = {
+    "certified": "#22314F",
+    "narrow": "#C3CCE6",
+    "deceived": "#B00020",
+    "unconfirmed": "#F2B8B5",
+    "stuck": "#6B0F1A",
+    "unfinished": "#D0D0D0",
+    "timed out": "#B9A8D6",
+    "failed": "#000000",
+}
+"""One colour for each way a run can end, none of them like a solver's."""

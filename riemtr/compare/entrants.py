@@ -7,6 +7,7 @@ pymanopt's population methods by their own budgets: they have no other end).
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,7 @@ from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
 from riemtr.compare.cases import typed, with_options
-from riemtr.errors import DoesNotApply, misspelt_name
+from riemtr.errors import ArgumentError, DoesNotApply, unknown_name
 from riemtr.imports import imported, place
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
@@ -26,6 +27,10 @@ from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM
 DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
 
 _UNLIMITED = 10**6
+# What Python prints of an object that says nothing of itself.
+_ADDRESS = re.compile(
+    r"<(?:function |bound method )?([\w.]+(?:<\w+>[\w.]*)*)[^<>]* at 0x[0-9a-f]+>"
+)
 _PYMANOPT = {name: type(solver.optimizer) for name, solver in pymanopt_solvers().items()}
 # The fixed radius of the exact method where nobody chose another: its own default.
 _RADIUS = inspect.signature(ExactTRM).parameters["radius"].default
@@ -111,15 +116,25 @@ def entrant(name: str, **options: Any) -> Entrant:
     if ":" in name:
         return Entrant(shown, _maker(imported(name, "the solver"), name, options), spelled)
     if name not in solver_names():
-        raise ValueError(
-            f"{misspelt_name('a solver', name, solver_names())}; your own is "
-            "'package.module:attribute'"
-        )
+        own = "your own is 'package.module:attribute'"
+        raise unknown_name("solvers", name, solver_names(), own)
     if name == "exact":
         _check_options(name, ExactTRM, options)
         return Entrant(shown, lambda problem, demands: _exact(problem, demands, options), spelled)
     kinds: dict[str, Any] = {"practical": PracticalTRM, "lbfgs": LBFGS, **_PYMANOPT}
     return Entrant(shown, _maker(kinds[name], name, options), spelled)
+
+
+def described(solver: Any) -> str:
+    """Return what a solver is, in words that are the same in every run: names, not addresses.
+
+    Examples
+    --------
+    >>> class MySolver: ...
+    >>> described([MySolver(), "lbfgs"])
+    "[riemtr.compare.entrants.MySolver, 'lbfgs']"
+    """
+    return _ADDRESS.sub(r"\1", str(solver))
 
 
 def check_entrants(entrants: Iterable[Entrant], problem: Problem, demands: Demands) -> None:
@@ -157,12 +172,14 @@ def as_entrants(solvers: Any) -> list[Entrant]:
     else:
         found = _numbered(list(solvers))
     if not found:
-        raise ValueError("solvers must name at least one; see riemtr.compare.solver_names()")
+        raise ArgumentError("solvers", f"name at least one of {', '.join(solver_names())}")
     names = [one.name for one in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(
-            f"solvers must have names of their own; {twice!r} comes twice: pass a dict by name"
+        raise ArgumentError(
+            "solvers",
+            f"have names of their own; {twice!r} comes twice",
+            remedy="give it once, or in Python as a dict by name",
         )
     return found
 

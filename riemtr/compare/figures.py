@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from riemtr.compare.colours import PALETTE, colour, places
-from riemtr.compare.lines import KINDS
-from riemtr.compare.page_data import is_recovery
 from riemtr.compare.profiles import Profile, performance_profile
 from riemtr.compare.records import Comparison, Run
+from riemtr.compare.summary import KINDS, is_recovery
 from riemtr.errors import require
 
 _BAD = "#b00020"
@@ -78,7 +77,7 @@ def profiles_figure(
         axes.set_xlabel(f"within this factor of the best solver, in {_MEASURES[profile.measure]}")
         _plain_axes(axes)
     panels[0].set_ylabel("share of instances solved")
-    title = _what_is_solved(profiles[0], is_recovery(comparison.runs))
+    title = _what_is_solved(profiles[0], is_recovery(comparison))
     figure.suptitle(textwrap.fill(title, _TITLE * len(measures)), fontsize=12)
     _legend_outside(figure, panels[-1])
     return figure

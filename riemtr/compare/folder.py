@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.compare.records import COUNTS, Comparison, Run
-from riemtr.errors import MissingExtraError
+from riemtr.errors import ArgumentError, MissingExtraError
 from riemtr.files import save_figure, save_json, write_atomically
 
-JOURNAL = "runs.jsonl"
+JOURNAL = "runs.sqlite"
 """Runs as they are finished, until all of them are written: neither a kill nor Ctrl-C costs any."""
 
 OURS = ("comparison.json", "runs.csv", "environment.json", "profiles.png", "page.html")
@@ -58,13 +58,13 @@ def check_folder(folder: Path, force: bool = False) -> None:
 def journal_path(folder: Path, *, force: bool = False, resume: bool = False) -> Path:
     """Check a folder, and return where it keeps a run as soon as it is finished."""
     if force and resume:
-        raise ValueError("resume continues what force=True would replace; choose one of them")
+        raise ArgumentError("resume", "not go with force=True, which replaces what it continues")
     path = folder / JOURNAL
     unfinished = path.exists()
     if unfinished and not (force or resume):
         raise FileExistsError(
             f"{path} holds the runs of a comparison that was not finished; riemtr.compare.load "
-            "reads it: continue it with resume, choose another folder, or pass force=True to "
+            "reads it: continue it with resume=True, choose another folder, or pass force=True to "
             "replace it"
         )
     check_folder(folder, force or unfinished)

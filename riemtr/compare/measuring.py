@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from riemtr import problems as registry
-from riemtr.compare.deadline import OutOfTime, deadline
 from riemtr.compare.endings import OWN_HISTORY, Ending, run_solver
 from riemtr.compare.entrants import Demands, Entrant
 from riemtr.compare.records import Run
@@ -19,7 +18,7 @@ from riemtr.compare.traces import SLACK, oracle_calls, reached, trajectory
 from riemtr.compare.truth import nearness
 from riemtr.compare.watching import WatchedProblem
 from riemtr.errors import DoesNotApply
-from riemtr.interrupts import interrupts_insisted_on
+from riemtr.interrupts import OutOfTime, deadline, interrupts_insisted_on
 from riemtr.problem import Evaluation
 from riemtr.problems import Case
 from riemtr.solvers import Status

@@ -1,31 +1,61 @@
-"""A comparison as one HTML page that needs nothing else: table, interactive plots, settings.
+"""A comparison as one HTML page that needs nothing else: tables, interactive figures, settings.
 
-The page is ``page.html`` with ``page.css`` and the scripts beside it filled in; plotly.js (extra
-``page``) draws from one block of JSON. A content security policy with the scripts' hashes makes the
-browser refuse everything that is not in the file, be it from the network or smuggled into a name.
+A content security policy with the scripts' hashes makes the browser refuse everything that is not
+in the file, be it from the network or smuggled into a name.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from riemtr.compare.page_data import is_recovery, page_data
-from riemtr.compare.page_words import figures, headline, lead
+from riemtr.compare.entrants import described
+from riemtr.compare.page_figures import curves_figure, endings_figure, marks_figure, profiles_figure
 from riemtr.compare.records import ENDINGS, Comparison, Run
+from riemtr.compare.summary import is_recovery
 from riemtr.errors import require
-from riemtr.files import plain, write_atomically
+from riemtr.files import write_atomically
+from riemtr.summary import Summary, Table, clean, plural
 
-_SCRIPTS = ("page_profile.js", "page_plots.js", "page_table.js", "page.js")
-_TROUBLES = 40  # rows of what went wrong
+# Rows of what went wrong.
+_TROUBLES = 40
 _COUNT = re.compile(r" after \d+ iterations?\b(, [\d.]+ seconds)?")
+# Only these buttons: another of plotly's would upload the plot to its makers' server.
+_CONFIG = {
+    "responsive": True,
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+}
+_SOLVERS = (
+    "A vanishing gradient is not yet a minimum: at a saddle point there is still a way down. "
+    "Whatever a solver says of itself, riemtr examined the point where it stopped, off the clock: "
+    "it is certified if the gradient is small and no direction leads down to second order."
+)
+_METHODS = (
+    "The data are mixtures, Y = A X, of which only Y is known: every method looks for the "
+    "dictionary A that makes X sparse. All got the same whitened data. Whatever a method says of "
+    "itself, riemtr checked every row it found by linear programming, off the clock: a row is "
+    "certified if it is proved that no direction near it gives a sparser one (in the l1 norm)."
+)
+_FIGURES = {
+    "Where the runs ended": "",
+    "Fast and reliable: performance profiles": "A curve's height at 2 is the share of starts from "
+    "which the solver succeeded within twice what the best solver needed there. High on the left "
+    "is fast, high on the right is reliable (Dolan and Moré, 2002). Double-click a solver to see "
+    "it alone.",
+    "How the runs went": "One line per run. It ends in a dot where the endpoint is a certified "
+    "minimizer, in a cross where the solver stopped at a saddle point and called it converged. At "
+    "most twenty starts of each kind are drawn.",
+    "Every run, one mark each": "A dot is a certified run, a cross one that “converged” at a "
+    "saddle point, an open mark any other. Point at a mark to see what run it is.",
+}
 
 
 def write_page(comparison: Comparison, path: Path) -> Path:
@@ -46,7 +76,7 @@ def page_html(comparison: Comparison) -> str:
     >>> from riemtr.compare.records import Run
     >>> run = Run("rayleigh", "<mine>", 0, "random", "ended", "", True, verdict="minimizer")
     >>> page = page_html(Comparison({}, {}, (run,)))
-    >>> "&lt;mine&gt; ended at a certified minimizer" in page, "<mine>" in page
+    >>> "Certified in every run: &lt;mine&gt;." in page, "<mine>" in page
     (True, False)
     """
     if not comparison.runs:
@@ -55,56 +85,89 @@ def page_html(comparison: Comparison) -> str:
             "problem and start"
         )
     plotly = require("plotly.offline", extra="page").get_plotlyjs()
-    script = "\n".join(_part(name) for name in _SCRIPTS)
-    recovery = is_recovery(comparison.runs)
-    parts = {
-        "policy": _policy(plotly, script),
-        "title": escape(f"riemtr: {', '.join(comparison.problems[:3])}"),
-        "kind": "recovery methods side by side" if recovery else "solvers side by side",
-        "style": _part("page.css"),
-        "headline": _headline(*headline(comparison)),
-        "lead": "".join(f"<p>{escape(sentence)}</p>" for sentence in lead(comparison)),
-        "figures": escape(figures(comparison)),
-        "verdicts": _verdicts(recovery),
-        "marks": _marks(recovery),
-        "interrupted": _interrupted(comparison.settings),
-        "troubles": _troubles(comparison),
-        "settings": _settings(comparison.settings),
-        "environment": _definitions(comparison.environment),
-        "data": script_json(page_data(comparison)),
-        "plotly": plotly,
-        "script": script,
-    }
-    # In one pass: what is filled in is not searched again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part("page.html"))
+    body = f"<script>{plotly}</script>{''.join(_body(comparison))}"
+    title = escape(clean(f"riemtr: {', '.join(comparison.problems[:3])}"))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="data:,"><title>{title}</title><style>{_style()}</style></head>'
+        f"<body>{body}</body></html>\n"
+    )
 
 
-def script_json(value: Any) -> str:
-    """Return JSON that can stand in a script element, whatever its strings hold.
+def _body(comparison: Comparison) -> Iterator[str]:
+    settings, recovery = comparison.settings, is_recovery(comparison)
+    first, *others = _headline(comparison)
+    sizes = {"run": len(comparison.runs), "problem": len(comparison.problems)}
+    sizes["method" if recovery else "solver"] = len(comparison.solvers)
+    told = " · ".join(plural(size, word) for word, size in sizes.items())
+    yield f"<header><p class='soft'>riemtr · {told}</p><h1>{escape(first)}</h1>"
+    yield "".join(f"<p>{escape(sentence)}</p>" for sentence in others)
+    yield f"<p>{_METHODS if recovery else _SOLVERS}</p>"
+    if settings.get("interrupted"):
+        yield "<p class='bad'>Interrupted: only the runs that were finished are here.</p>"
+    yield "</header><main>"
+    drawn = (
+        endings_figure(comparison),
+        profiles_figure(comparison),
+        curves_figure(comparison),
+        marks_figure(comparison),
+    )
+    sections = [
+        _section(title, f"<p>{said}</p>{_drawn(figure, number)}")
+        for number, ((title, said), figure) in enumerate(zip(_FIGURES.items(), drawn, strict=True))
+        if figure is not None
+    ]
+    yield sections[0]
+    yield _section("Side by side", comparison.summary().html())
+    yield from sections[1:]
+    troubles = _troubles(comparison)
+    if troubles is not None:
+        yield _section("What did not end well", troubles.html())
+    elsewhere = ("command", "not_applicable", "interrupted")
+    rest = {key: value for key, value in settings.items() if key not in elsewhere}
+    command = settings.get("command")
+    shown = f"<pre>{escape(clean(command))}</pre>" if command else ""
+    yield _section("Run it again", shown + Summary("", tuple(_pairs(rest))).html())
+    yield _section("Measured with", Summary("", tuple(_pairs(comparison.environment))).html())
+    yield "</main><footer class='soft'>Written by riemtr. This page is one file and loads nothing "
+    yield "from elsewhere.</footer>"
 
-    Examples
-    --------
-    >>> print(script_json({"name": "</script><!--"}))
-    {"name":"\\u003c/script\\u003e\\u003c!--"}
-    """
-    text = json.dumps(plain(value), separators=(",", ":"), allow_nan=False, default=str)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+
+def _headline(comparison: Comparison) -> list[str]:
+    """Say whose runs were all certified, then of everybody else how often and how they were not."""
+    line = comparison.summary().line.removeprefix("certified: ")
+    runs = {name: [r for r in comparison.runs if r.solver == name] for name in comparison.solvers}
+    complete = [name for name, mine in runs.items() if all(run.certified for run in mine)]
+    first = f"Certified in every run: {', '.join(complete)}." if complete else ""
+    return [clean(part) for part in (first or "No solver has all its runs certified.", f"{line}.")]
 
 
-def _headline(first: str, misses: str) -> str:
-    """The first sentence large, the misses as large as the rest: they may be many."""
-    below = f"<p>{escape(misses)}</p>" if misses else ""
-    return f"<h1>{escape(first)}</h1>{below}"
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{title}</h2><div class='scroll'>{content}</div></section>"
 
 
-def _part(name: str) -> str:
-    return resources.files("riemtr.compare").joinpath(name).read_text(encoding="utf-8")
+def _drawn(figure: dict[str, Any], number: int) -> str:
+    """Return a figure as HTML with its script; plotly itself is elsewhere on the page."""
+    return require("plotly.io", extra="page").to_html(
+        figure,
+        config=_CONFIG,
+        include_plotlyjs=False,
+        full_html=False,
+        validate=False,
+        div_id=f"figure-{number}",
+        default_height=figure["layout"]["height"],
+    )
 
 
-def _policy(*scripts: str) -> str:
+def _style() -> str:
+    return resources.files("riemtr.compare").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def _policy(body: str) -> str:
     """Return the content security policy: these scripts, styles and data from within, no more."""
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", body, re.DOTALL)
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in scripts
@@ -115,56 +178,25 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def _marks(recovery: bool) -> str:
-    if recovery:
-        return "A dot is a run whose every row is certified, an open mark any other."
-    return (
-        "A dot is a certified run, a cross one that “converged” at a saddle point, an open mark "
-        "any other."
-    )
-
-
-def _verdicts(recovery: bool) -> str:
-    if recovery:
-        return "What the check of every row says of each method's runs."
-    return (
-        "What the certificate says of the endpoint of every run. “Converged” is what a solver says "
-        "of itself; at a saddle point it is mistaken."
-    )
-
-
-def _troubles(comparison: Comparison) -> str:
-    """Return the section on all runs that were not certified; empty if there is nothing."""
+def _troubles(comparison: Comparison) -> Summary | None:
+    """Return all runs that were not certified, those alike in one row; None if there are none."""
     # Runs that ended the same way differ in how far they came: that is no reason of its own.
     found: dict[tuple[str, ...], list[Run]] = {}
     for run in comparison.runs:
         if not run.certified:
             key = (run.solver, run.problem, ENDINGS[run.ending], _COUNT.sub("", run.status))
             found.setdefault(key, []).append(run)
-    listed = [(key, str(len(runs)), _steepest(runs)) for key, runs in found.items()]
-    listed += [
-        ((one["solver"], one["problem"], "does not apply", one["reason"]), "", "")
+    rows = [(*key[:3], str(len(runs)), _steepest(runs), key[3]) for key, runs in found.items()]
+    rows += [
+        (one["solver"], one["problem"], "does not apply", "", "", one["reason"])
         for one in comparison.settings.get("not_applicable", [])
     ]
-    if not listed:
-        return ""
-    rows = "".join(
-        f"<tr><th scope='row'>{escape(solver)}</th><td>{escape(problem)}</td><td>{escape(outcome)}"
-        f"</td><td class='number'>{count}</td><td class='number'>{norm}</td>"
-        f"<td>{escape(status)}</td></tr>"
-        for (solver, problem, outcome, status), count, norm in listed[:_TROUBLES]
-    )
-    more = len(listed) - _TROUBLES
-    rest = f"<p>{more} more in the data beside this page.</p>" if more > 0 else ""
-    names = ("solver", "problem", "how", "runs", "gradient norm at most", "what it said")
-    head = "".join(f"<th scope='col'>{name}</th>" for name in names)
-    return (
-        "<section id='troubles' aria-labelledby='troubles-title'>"
-        "<h2 id='troubles-title'>What did not end well</h2>"
-        "<div class='scroll' tabindex='0' role='region' aria-labelledby='troubles-title'>"
-        f"<table class='plain'><tr>{head}</tr>{rows}</table></div>"
-        f"{rest}</section>"
-    )
+    if not rows:
+        return None
+    more = len(rows) - _TROUBLES
+    notes = (f"{more} more in the data beside this page.",) if more > 0 else ()
+    headings = ("solver", "problem", "how", "runs", "gradient norm at most", "what it said")
+    return Summary("", table=Table(headings, tuple(rows[:_TROUBLES]), "lllrrl"), notes=notes)
 
 
 def _steepest(runs: Sequence[Run]) -> str:
@@ -172,47 +204,19 @@ def _steepest(runs: Sequence[Run]) -> str:
     return f"{max(norms):.2g}" if norms else ""
 
 
-def _interrupted(settings: Mapping[str, Any]) -> str:
-    if not settings.get("interrupted"):
-        return ""
-    return "<p class='notice'>Interrupted: only the runs that were finished are here.</p>"
-
-
-def _settings(settings: Mapping[str, Any]) -> str:
-    elsewhere = ("command", "not_applicable", "interrupted")
-    rest = {key: value for key, value in settings.items() if key not in elsewhere}
-    command = settings.get("command")
-    shown = f"<pre><code>{escape(str(command))}</code></pre>" if command else ""
-    return shown + _definitions(rest)
-
-
-def _definitions(values: Mapping[str, Any]) -> str:
-    """Return a mapping as a definition list; mappings in it likewise, those in these as a line."""
-    items = []
+def _pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the entries of a mapping in words, those of mappings in it a line each."""
     for key, value in values.items():
-        if isinstance(value, Mapping) and any(
-            isinstance(part, Mapping) or len(str(part)) > 24 for part in value.values()
-        ):
-            inner = {name: _line(part) for name, part in value.items()}
-            shown = _definitions(inner)
-        else:
-            shown = escape(_line(value))
-        items.append(f"<dt>{escape(_words(key))}</dt><dd>{shown}</dd>")
-    return f"<dl>{''.join(items)}</dl>"
+        lines = [_line(value)]
+        if isinstance(value, Mapping):
+            lines = [f"{name}: {_line(part)}" for name, part in value.items()]
+        yield str(key).replace("_", " "), "\n".join(lines)
 
 
 def _line(value: Any) -> str:
     if isinstance(value, Mapping):
-        parts = [
-            _line(part) if isinstance(part, Mapping) else f"{_words(key)} = {_line(part)}"
-            for key, part in value.items()
-            if part is not None
-        ]
-        return ", ".join(parts) or "–"
+        known = (f"{key} = {_line(part)}" for key, part in value.items() if part is not None)
+        return ", ".join(known) or "–"
     if isinstance(value, (list, tuple)):
         return "; ".join(map(_line, value)) or "–"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _words(key: Any) -> str:
-    return str(key).replace("_", " ")
+    return f"{value:.6g}" if isinstance(value, float) else described(value)

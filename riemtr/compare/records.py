@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.files import save_json
+from riemtr.store import read_store
+from riemtr.summary import Summarised, Summary
 
 FORMAT = "riemtr comparison 1"
 COUNTS = ("costs", "gradients", "hessian_products", "hessian_matrices")
-OF = "comparison"
-"""The key of the line in a journal that says what its runs are of."""
-
 
 RECOVERY = "dictionary-recovery"
 """The label of comparisons of whole recovery methods."""
@@ -127,6 +126,9 @@ class Run:
     oracles: int | None = None
     narrow: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.problem}, {self.solver}"
+
     @property
     def ending(self) -> str:
         """How it ended, one of :data:`ENDINGS`; the first that applies.
@@ -162,7 +164,7 @@ class Run:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Summarised):
     """All runs of a comparison, with what reproduces them.
 
     Attributes
@@ -191,15 +193,11 @@ class Comparison:
         """Names of the solvers, in order."""
         return list(dict.fromkeys(run.solver for run in self.runs))
 
-    def __repr__(self) -> str:
-        from riemtr.compare.table import as_text
+    def summary(self) -> Summary:
+        """Return a table with a line per solver, problem and kind of start, and what it means."""
+        from riemtr.compare.summary import comparison_summary
 
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        from riemtr.compare.table import as_html
-
-        return as_html(self)
+        return comparison_summary(self)
 
     def save(self, path: str | Path) -> Path:
         """Write everything as JSON; :func:`load` reads it."""
@@ -214,9 +212,9 @@ def end(run: Run, tolerance: float | None) -> Reach | None:
 
 
 def load(path: str | Path) -> Comparison:
-    """Read a comparison that was saved, or what a ``runs.jsonl`` has of one that was killed."""
-    if Path(path).suffix == ".jsonl":
-        return _load_journal(path)
+    """Read a comparison that was saved, or what a store has of one that was stopped or killed."""
+    if Path(path).suffix in (".sqlite", ".jsonl"):  # jsonl: what older versions kept runs in
+        return _of_store(Path(path))
     try:
         content = json.loads(Path(path).read_bytes())
     except ValueError as error:  # UnicodeDecodeError included
@@ -224,7 +222,7 @@ def load(path: str | Path) -> Comparison:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise _not_ours(path, f"it does not say that its format is {FORMAT!r}")
     try:
-        runs = tuple(map(_run, content["runs"]))
+        runs = tuple(map(as_run, content["runs"]))
         return Comparison(dict(content["settings"]), dict(content["environment"]), runs)
     except KeyError as error:
         raise _not_ours(path, f"it has no {error}") from error
@@ -232,31 +230,16 @@ def load(path: str | Path) -> Comparison:
         raise _not_ours(path, f"its records have another form ({error})") from error
 
 
-def _run(record: dict[str, Any]) -> Run:
+def as_run(record: dict[str, Any]) -> Run:
+    """Return the run that a record holds."""
     return Run(**{**record, "reached": tuple(Reach(**reach) for reach in record["reached"])})
 
 
-def read_journal(path: str | Path) -> tuple[Any, tuple[Run, ...], int]:
-    """Read lines of runs; one that was torn when the comparison was killed is left out.
-
-    Returns
-    -------
-    tuple
-        What the first line says of the comparison, None where it is a run; the runs; and the bytes
-        up to the end of the last whole line.
-    """
-    content = Path(path).read_bytes()
-    size = content.rfind(b"\n") + 1
-    try:
-        lines = [json.loads(line) for line in content[:size].splitlines()]
-        first = lines.pop(0)[OF] if lines and OF in lines[0] else None
-        return first, tuple(map(_run, lines)), size
-    except (KeyError, TypeError, ValueError) as error:
-        raise _not_ours(path, f"its lines are no records of runs ({error})") from error
-
-
-def _load_journal(path: str | Path) -> Comparison:
-    _, runs, _ = read_journal(path)
+def _of_store(path: Path) -> Comparison:
+    identity, records, _ = read_store(path)
+    if identity.get("of") != "comparison":
+        raise _not_ours(path, "it is the store of another kind of run")
+    runs = tuple(map(as_run, records.values()))
     tolerances = sorted({reach.tolerance for run in runs for reach in run.reached}, reverse=True)
     return Comparison({"tolerances": tolerances, "interrupted": True}, {}, runs)
 

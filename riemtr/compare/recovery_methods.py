@@ -17,23 +17,24 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import check_positive, integer
-from riemtr.compare.deadline import OutOfTime, deadline
+from riemtr.blas_threads import blas_threads_for
 from riemtr.compare.estimates import Estimate, RecoveryMethod
 from riemtr.compare.ica import fast_ica, picard_o
-from riemtr.compare.journal import Journal, digest, versions
+from riemtr.compare.journal import keep, open_runs, recall, versions
 from riemtr.compare.msp import msp
-from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import RECOVERY, Comparison, Run
 from riemtr.compare.recovery_check import EXACT, OPTIMAL, examine
 from riemtr.compare.recovery_data import Draw, of_image, of_model
 from riemtr.environment import environment
-from riemtr.errors import misspelt_name
+from riemtr.errors import ArgumentError, unknown_name
+from riemtr.identity import digest
 from riemtr.interop.pymanopt import pymanopt_solvers
-from riemtr.interrupts import interrupts_insisted_on
+from riemtr.interrupts import OutOfTime, deadline, interrupts_insisted_on
+from riemtr.progress import Progress, Watcher, watching
 from riemtr.recovery import Preconditioned, recover_dictionary
 from riemtr.recovery.rows import RowSolver, default_solver
-from riemtr.recovery.threads import blas_threads_for
 from riemtr.solvers import ExactTRM
+from riemtr.store import Store
 
 _MU = 1e-2  # the paper's
 _PACKAGES = ("python-picard", "scikit-learn")  # beside those that any result depends on
@@ -91,11 +92,11 @@ def compare_recovery(
     methods: Sequence[str] | Mapping[str, Callable[[], RecoveryMethod]] = tuple(METHODS),
     *,
     starts: int = 5,
-    seed: int = 0,
+    rng: int = 0,
     max_seconds: float = 60.0,
     store: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    progress: bool | Progress = False,
+    progress: bool | Watcher = False,
     n: int | None = None,
     p: int | None = None,
     theta: float | None = None,
@@ -114,14 +115,12 @@ def compare_recovery(
         Names in :data:`METHODS`, or factories of your own by name.
     starts : int
         Draws of the data, each with a start of every method.
-    seed : int
-        What all randomness is drawn from.
+    rng : int
+        Seed: what all randomness is drawn from.
     max_seconds : float
-        Time limit of a run; see :func:`riemtr.compare.deadline.deadline` for how it is kept.
-    store, resume : optional
+        Time limit of a run; see :func:`riemtr.interrupts.deadline` for how it is kept.
+    store, resume, progress : optional
         As those of :func:`~riemtr.compare.compare`.
-    progress : bool or callable
-        Show progress on the standard error stream, or call ``progress(run, done, total)``.
     n, p, theta, condition, noise : optional
         Of made-up data: dimension (20 if not given), samples (the paper's number), share of
         nonzeros (0.2), condition number of the dictionary (10), standard deviation of the noise
@@ -143,13 +142,12 @@ def compare_recovery(
     """
     factories = _factories(methods)
     integer("starts", starts, low=1)
-    integer("seed", seed, low=0)
+    seed = integer("rng", rng, low=0)
     if max_seconds != math.inf:
         check_positive("max_seconds", max_seconds, " or inf")
     given = {"n": n, "p": p, "theta": theta, "condition": condition, "noise": noise}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     described, draw = of_model(**chosen) if image is None else of_image(image, chosen)
-    watch = watcher(progress)
 
     def identity() -> dict[str, Any]:
         made = {name: digest(factory) for name, factory in factories.items()}
@@ -159,17 +157,20 @@ def compare_recovery(
             asked["mean size of the image's data"] = f"{np.abs(white.data).mean():.6g}"
         return {"methods": made, "data": described, **asked, "environment": versions(*_PACKAGES)}
 
-    journal = Journal(store, identity, resume)
     runs: list[Run] = []
-    interrupted = False
-    with blas_threads_for(described["n"] * described["p"]):
+    interrupted, begin = False, time.perf_counter()
+    with (
+        open_runs(store, identity, resume) as kept,
+        watching(progress) as watch,
+        blas_threads_for(described["n"] * described["p"]),
+    ):
         measured_with = environment(*_PACKAGES)
         try:
-            for run in _runs(factories, starts, seed, draw, max_seconds, journal):
+            for run in _runs(factories, starts, seed, draw, max_seconds, kept):
                 runs.append(run)
-                journal.keep(run)
-                if watch is not None:
-                    watch(run, len(runs), starts * len(factories))
+                keep(kept, run)
+                total, seconds = starts * len(factories), time.perf_counter() - begin
+                watch(Progress("runs", len(runs), total, seconds, run))
         except KeyboardInterrupt:
             if not runs:
                 raise
@@ -195,10 +196,10 @@ def _runs(
     seed: int,
     draw: Draw,
     max_seconds: float,
-    journal: Journal,
+    store: Store,
 ) -> Iterator[Run]:
     for start in range(starts):
-        known = {name: journal.recall(RECOVERY, name, start) for name in factories}
+        known = {name: recall(store, RECOVERY, name, start) for name in factories}
         if None not in known.values():
             yield from (run for run in known.values() if run is not None)
             continue
@@ -212,14 +213,14 @@ def _factories(
     methods: Sequence[str] | Mapping[str, Callable[[], RecoveryMethod]],
 ) -> dict[str, Callable[[], RecoveryMethod]]:
     if isinstance(methods, str) or not methods:
-        raise ValueError(f"methods must be a list of at least one name; got {methods!r}")
+        raise ArgumentError("methods", "be a list of at least one name", methods)
     if isinstance(methods, Mapping):
         return dict(methods)
     for name in methods:
         if name not in METHODS:
-            raise misspelt_name("methods", name, METHODS)
+            raise unknown_name("methods", name, METHODS)
         if list(methods).count(name) > 1:
-            raise ValueError(f"methods must have names of their own; {name!r} comes twice")
+            raise ArgumentError("methods", f"have names of their own; {name!r} comes twice")
     return {name: METHODS[name] for name in methods}
 
 
@@ -236,7 +237,7 @@ def _command(
     if not ours or isinstance(image, np.ndarray):
         return None
     which = data if image is None else {"image": str(image)}
-    options = {"starts": starts, "seed": seed, "max_seconds": max_seconds, **which}
+    options = {"starts": starts, "rng": seed, "max_seconds": max_seconds, **which}
     listed = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return f"riemtr.compare.compare_recovery({list(factories)}, {listed})"
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from riemtr.arguments import check_positive, integer
+from riemtr.blas_threads import blas_threads_for
 from riemtr.compare.cases import as_cases, labelled, spelling
 from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
-from riemtr.compare.journal import Journal, identity
+from riemtr.compare.journal import identity, keep, open_runs, recall
 from riemtr.compare.measuring import measure, warm_up
-from riemtr.compare.progress import Progress, watcher
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
 from riemtr.compare.task import Task
 from riemtr.environment import environment
 from riemtr.errors import DoesNotApply
 from riemtr.problems import Case
-from riemtr.recovery.threads import blas_threads_for
+from riemtr.progress import Progress, Watcher, watching
 from riemtr.solvers import FixedRadius, TrustRegion
+from riemtr.store import Store
 
 TOLERANCES = (1e-2, 1e-4, 1e-6)
 # The search for saddle points is given at least this, however short the runs may be.
@@ -34,14 +36,14 @@ def compare(
     *,
     starts: int = 20,
     saddles: int = 5,
-    seed: int = 0,
+    rng: int = 0,
     tolerances: Sequence[float] = TOLERANCES,
     curvature_tolerance: float = 1e-6,
     max_seconds: float = 10.0,
     repeats: int = 1,
     store: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    progress: bool | Progress = False,
+    progress: bool | Watcher = False,
 ) -> Comparison:
     """Compare solvers: the same problems, starts, tolerances, counters and clock for all.
 
@@ -67,8 +69,8 @@ def compare(
         Starts at exact saddle points per problem, at most: see
         :func:`~riemtr.compare.saddle_starts`. The search may take as long as a run, or ten seconds
         if that is more. Not both numbers may be 0.
-    seed : int
-        Source of the data, the starts and all that solvers draw.
+    rng : int
+        Seed: source of the data, the starts and all that solvers draw.
     tolerances : sequence of float
         Gradient norms to reach, absolute as everywhere in riemtr.
     curvature_tolerance : float
@@ -79,13 +81,14 @@ def compare(
     repeats : int
         How often to run each, all solvers in turn; the run of median time is kept.
     store : path, optional
-        A ``.jsonl`` file to keep every run in as soon as it is finished, which survives a kill;
-        :func:`~riemtr.compare.load` reads it.
+        A file (:mod:`riemtr.store`) to keep every run in as soon as it is finished, which survives
+        a kill; :func:`~riemtr.compare.load` reads it.
     resume : bool
         Continue a store that exists: only what is missing is run. A store of another comparison
         is refused: other problems, starts, settings, solvers or versions.
     progress : bool or callable
-        Show progress on the standard error stream, or call ``progress(run, done, total)``.
+        Show progress, or call it with each :class:`riemtr.progress.Progress`, whose detail is the
+        :class:`Run` that ended.
 
     Returns
     -------
@@ -104,7 +107,7 @@ def compare(
     integer("starts", starts, low=0)
     integer("saddles", saddles, low=0)
     integer("repeats", repeats, low=1)
-    integer("seed", seed, low=0)
+    seed = integer("rng", rng, low=0)
     if starts == saddles == 0:
         raise ValueError("starts and saddles must not both be 0: there would be nothing to run")
     goals = _checked_tolerances(tolerances)
@@ -125,10 +128,13 @@ def compare(
         "max_seconds": demands.max_seconds,
         "repeats": repeats,
     }
-    journal = Journal(store, lambda: identity(cases, entrants, demands, asked), resume)
-    run = _Comparing(entrants, goals, demands, seed, repeats, starts + saddles, len(cases), journal)
-    run.watcher = watcher(progress)
-    with blas_threads_for(0):
+    with (
+        open_runs(store, lambda: identity(cases, entrants, demands, asked), resume) as kept,
+        watching(progress) as watch,
+        blas_threads_for(0),
+    ):
+        total = (starts + saddles) * len(cases) * len(entrants)
+        run = _Comparing(entrants, goals, demands, seed, repeats, total, kept, watch)
         warm_up(entrants)
         run.everything(cases, starts, saddles)
         measured_with = environment()
@@ -154,24 +160,25 @@ class _Comparing:
         demands: Demands,
         seed: int,
         repeats: int,
-        starts: int,
-        problems: int,
-        journal: Journal,
+        total: int,
+        store: Store,
+        watch: Watcher,
     ):
         self.entrants = entrants
         self.goals = goals
         self.demands = demands
         self.seed = seed
         self.repeats = repeats
-        self.total = starts * problems * len(entrants)
-        self.journal = journal
+        self.total = total
+        self.store = store
+        self.watch = watch
+        self.begin = time.perf_counter()
         self.runs: list[Run] = []
         self.about: dict[str, dict[str, Any]] = {}
         self._descriptions: dict[str, dict[str, list[str]]] = {}
         self.fixed_radii: dict[str, dict[str, float]] = {}
         self.not_applicable: list[dict[str, str]] = []
         self.interrupted = False
-        self.watcher: Progress | None = None
         self._starts: list[Start] = []
 
     def everything(self, cases: dict[str, Case], starts: int, saddles: int) -> None:
@@ -189,6 +196,7 @@ class _Comparing:
     def prepare(self, label: str, case: Case, starts: int, saddles: int) -> None:
         """Find the starts of a problem."""
         problem = case.problem
+        self.report(f"looking for the saddle points of {label}")
         limit = max(self.demands.max_seconds, _SEARCH_SECONDS)
         found, trouble = search_saddles(problem, saddles, self.seed, limit)
         self._starts = random_starts(problem, starts, self.seed) + found
@@ -218,15 +226,19 @@ class _Comparing:
                     self.total -= len(self._starts) - number
                     continue
                 self.runs.append(run)
-                self.journal.keep(run)
-                if self.watcher is not None:
-                    self.watcher(run, len(self.runs), self.total)
+                keep(self.store, run)
+                self.report(run)
+
+    def report(self, latest: object) -> None:
+        """Say how far it is."""
+        seconds = time.perf_counter() - self.begin
+        self.watch(Progress("runs", len(self.runs), self.total, seconds, latest))
 
     def _in_turn(self, task: Task, entrants: list[Entrant]) -> Iterator[tuple[Entrant, Run | None]]:
         """Run the solvers one after the other, again and again; yield each one's median run."""
         tried: dict[str, list[Run]] = {one.name: [] for one in entrants}
         known = {
-            one.name: self.journal.recall(task.label, one.name, task.number) for one in entrants
+            one.name: recall(self.store, task.label, one.name, task.number) for one in entrants
         }
         gone: set[str] = set()
         for turn in range(self.repeats):
@@ -298,7 +310,7 @@ def _command(
         "solvers": ",".join(map(str, solvers)),
         "starts": settings["starts"],
         "saddles": settings["saddles"],
-        "seed": settings["seed"],
+        "rng": settings["seed"],
         "tolerances": ",".join(map(repr, settings["tolerances"])),
         "curvature-tolerance": settings["curvature_tolerance"],
         "max-seconds": settings["max_seconds"],

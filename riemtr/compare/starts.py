@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.compare.deadline import OutOfTime, deadline
+from riemtr.interrupts import OutOfTime, deadline
 from riemtr.problem import Clock, Evaluation, Problem
 from riemtr.solvers.certificate import MAXIMIZER, SADDLE, certify_evaluation, default_tolerances
 
@@ -71,7 +71,7 @@ def random_starts(problem: Problem, count: int, seed: int) -> list[Start]:
 
 
 def saddle_starts(
-    problem: Problem, count: int, seed: int, max_seconds: float = math.inf
+    problem: Problem, count: int, rng: int, max_seconds: float = math.inf
 ) -> list[Start]:
     """Find critical points that are not minimizers, no two with the same cost.
 
@@ -84,7 +84,7 @@ def saddle_starts(
     problem : Problem
     count : int
         How many at most.
-    seed : int
+    rng : int
         Where to search.
     max_seconds : float
         For how long, at most.
@@ -93,11 +93,11 @@ def saddle_starts(
     --------
     >>> import riemtr
     >>> case = riemtr.problems.build("rayleigh", rng=0, n=5)
-    >>> saddles = saddle_starts(case.problem, 3, seed=0)
+    >>> saddles = saddle_starts(case.problem, 3, rng=0)
     >>> [saddle.gradient_norm < 1e-14 for saddle in saddles]
     [True, True, True]
     """
-    return search_saddles(problem, count, seed, max_seconds)[0]
+    return search_saddles(problem, count, rng, max_seconds)[0]
 
 
 def search_saddles(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import integer
-from riemtr.errors import require, unknown_name
+from riemtr.errors import ArgumentError, require, unknown_name
 
 # Luminance of linear RGB, Rec. ITU-R BT.709 as scikit-image's rgb2gray rounds it.
 LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
@@ -96,7 +96,7 @@ def patches(image: np.ndarray, size: int = 8) -> np.ndarray:
         )
     size = integer("size", size, low=1)
     if size > min(image.shape):
-        raise ValueError(f"size must be at most the image's sides {image.shape}; got {size}")
+        raise ArgumentError("size", f"be at most the image's sides {image.shape}", size)
     down, across = image.shape[0] // size, image.shape[1] // size
     cropped = image[: down * size, : across * size]
     blocks = cropped.reshape(down, size, across, size).transpose(1, 3, 0, 2)

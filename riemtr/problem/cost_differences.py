@@ -1,7 +1,8 @@
 """How the cost itself changes along a direction, whatever its derivatives say.
 
 Differences of the cost alone, beside a point, contradict a derivative only where they are clear:
-rounding or a kink leave it open, and differences over several lengths have to agree.
+rounding or a kink leave it open, differences over several lengths have to agree, and those over
+several other lengths have to confirm it. Differences of gradients say how wrong a Hessian is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ UNFINISHED = (NotImplementedError, RecursionError)
 Difference = tuple[float, float]
 """A difference quotient, and how far rounding may have moved it."""
 
-_SEE = ": see riemtr.check_gradient and check_hessian"
+SEE = ": see riemtr.check_gradient and check_hessian"
+"""Where users find out more about a contradiction."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,12 @@ class ProbeRule:
         The same where several differences agree with each other far better than that.
     roundings : float
         Roundings that a cost may be off by.
+    gradient_roundings : float
+        Roundings of a gradient that are not looked into; the differences themselves tell the rest.
+    halved : float
+        Share of what is left of a smooth difference over half the step, at most: it is a half.
+    second_look : float
+        Lengths of the steps that confirm a contradiction, over those that found it.
     """
 
     shares: tuple[float, ...] = (1.0, 0.25, 4.0)
@@ -58,6 +66,9 @@ class ProbeRule:
     different: float = 0.1
     refuting: float = 1e-4
     roundings: float = 100.0
+    gradient_roundings: float = 10.0
+    halved: float = 0.75
+    second_look: float = 0.7
 
 
 RULE = ProbeRule()
@@ -71,11 +82,13 @@ class Probe:
     here : Evaluation
     direction : ndarray
         A vector of unit length.
+    stretch : float
+        Lengths of all steps, over the usual ones.
     """
 
-    def __init__(self, here: Evaluation, direction: np.ndarray):
+    def __init__(self, here: Evaluation, direction: np.ndarray, stretch: float = 1.0):
         self.here, self.direction = here, direction
-        self._reach = here.reach(direction)
+        self._reach = stretch * here.reach(direction)
         self._costs: dict[float, float] = {}
 
     def cost(self, t: float) -> float:
@@ -189,9 +202,10 @@ def contradicting_slope(here: Evaluation) -> float | None:
 def contradiction(probe: Probe, stated: float, tolerances: tuple[float, float]) -> str:
     """Say how the cost changes along a direction, if not as its gradient and Hessian say.
 
-    Nothing if it does. A kink may bend a cost up by any amount, which contradicts no Hessian; down,
-    at all lengths, it shows that there is no minimum. Nor does a Hessian that is another to either
-    side, as where a squared hinge begins.
+    Nothing if it does, and nothing where costs over other lengths do not confirm it: noise that is
+    larger than rounding agrees with itself by chance. A kink may bend a cost up by any amount,
+    which contradicts no Hessian; down, at all lengths, it shows that there is no minimum. Nor does
+    a Hessian that is another to either side, as where a squared hinge begins.
 
     Parameters
     ----------
@@ -202,6 +216,15 @@ def contradiction(probe: Probe, stated: float, tolerances: tuple[float, float]) 
     tolerances : pair of float
         Absolute differences of slope and of bend that do not matter.
     """
+    found = _contradicted(probe, stated, tolerances)
+    if not found:
+        return ""
+    other = Probe(probe.here, probe.direction, RULE.second_look)
+    return found if _contradicted(other, stated, tolerances) else ""
+
+
+def _contradicted(probe: Probe, stated: float, tolerances: tuple[float, float]) -> str:
+    """Say how the cost changes over one set of lengths, if not as stated."""
     here = probe.here
     slope = here.inner(here.gradient, probe.direction)
     # A retraction accelerates by about 1, on which the gradient acts.
@@ -217,21 +240,27 @@ def contradiction(probe: Probe, stated: float, tolerances: tuple[float, float]) 
         return f"the cost jumps down by {jump:.3g} right beside the point"
     measured = _otherwise([probe.slope(share) for share in RULE.shares], slope, tolerances[0])
     if measured is not None and abs(measured - slope) > probe.kink():
-        return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{_SEE}"
+        return f"the cost has a slope of {measured:.3g} where its gradient says {slope:.3g}{SEE}"
     bends = [probe.bend(share) for share in RULE.shares]
     if stated < -ignored and all(bend - error > 0.0 for bend, error in bends):
-        return f"the cost rises to both sides where its Hessian says {stated:.3g}{_SEE}"
+        return f"the cost rises to both sides where its Hessian says {stated:.3g}{SEE}"
     measured = _otherwise(bends, stated, ignored, down=True)
     if measured is not None and not (measured > 0.0 and probe.bends_unevenly()):
-        return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}{_SEE}"
+        return f"the cost bends by {measured:.3g} where its Hessian says {stated:.3g}{SEE}"
     return ""
 
 
-def wrong_hessian(here: Evaluation, vector: np.ndarray, product: np.ndarray, size: float) -> str:
-    """Say how a Hessian product differs from the change of the gradient, if it does.
+def hessian_gap(
+    here: Evaluation,
+    vector: np.ndarray,
+    product: np.ndarray,
+    size: float,
+    harmless: float = 0.0,
+) -> float:
+    """Return how far a Hessian product is from the change of the gradient; 0 if it is as stated.
 
-    Nothing where differences of gradients do not agree with each other, as beside a kink, or where
-    the Hessian itself comes from such differences.
+    So it is where differences of gradients are as far from each other, as with noise, or for lack
+    of a derivative beside a kink; and where the Hessian itself comes from such differences.
 
     Parameters
     ----------
@@ -241,38 +270,43 @@ def wrong_hessian(here: Evaluation, vector: np.ndarray, product: np.ndarray, siz
         A unit vector and its image under the Hessian.
     size : float
         Size of the Hessian.
+    harmless : float
+        A gap that does not matter, so that nobody needs to know whether it is one.
     """
     if here.hessian_kind == "differences":
-        return ""
+        return 0.0
+    reach = here.reach(vector)
+    step = here.precision ** (1.0 / 3.0) * reach
+    rounding = RULE.gradient_roundings * here.precision * (here.conversion_size + size * reach)
     try:
-        ahead, behind = _gradient_changes(here, 1.0, vector)
+        ahead, behind = _gradient_changes(here, step, vector)
         measured = 0.5 * (ahead + behind)
         gap = here.norm(measured - product)
-        scale = max(size, here.norm(product), here.norm(measured))
-        if not gap > RULE.refuting * scale:  # NaN included
-            return ""
-        near, nearer = _gradient_changes(here, 0.5, vector)
+        if not gap > max(rounding / step, harmless):  # NaN included
+            return 0.0
+        near, nearer = _gradient_changes(here, 0.5 * step, vector)
     except (*OFF_DOMAIN, AttributeError):
-        return ""
-    blurred = here.norm(measured - 0.5 * (near + nearer)) > RULE.different * gap
-    uneven = here.norm(ahead - behind) > RULE.different * here.norm(measured)
-    if blurred or uneven:
-        return ""
-    return f"the gradient changes otherwise than the Hessian says, by {gap / scale:.1e}{_SEE}"
+        return 0.0
+    # Where the gradient turns within a step, its differences say nothing of the Hessian.
+    told = min(RULE.different * gap, max(RULE.different * here.norm(measured), rounding / step))
+    blurred = here.norm(measured - 0.5 * (near + nearer)) > told
+    # The third derivative makes both sides differ by as much as the step is long; a kink does not.
+    uneven, left = here.norm(ahead - behind), here.norm(near - nearer)
+    kinked = left > told and left > RULE.halved * uneven
+    return 0.0 if blurred or kinked else gap
 
 
 def _gradient_changes(
-    here: Evaluation, share: float, vector: np.ndarray
+    here: Evaluation, step: float, vector: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the change of the gradient, per length, ahead of the point and behind it."""
-    t = share * here.precision ** (1.0 / 3.0) * here.reach(vector)
     changes = []
-    for step in (t, -t):
-        there = here.moved(step * vector)
+    for signed in (step, -step):
+        there = here.moved(signed * vector)
         if there is None:
             raise ValueError("the point is too close to the end of the manifold")
         back = here.space.transported(there.gradient, there.space)
-        changes.append((back - here.gradient) * (1.0 / step))
+        changes.append((back - here.gradient) * (1.0 / signed))
     return changes[0], changes[1]
 
 

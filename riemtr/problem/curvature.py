@@ -115,7 +115,7 @@ class Curvature:
         threshold : Threshold
             Eigenvalues of at least minus this much count as nonnegative.
         """
-        known = self._known_side(threshold)
+        known = self.known_side(threshold)
         if known:
             return known
         before = self._here.counts.hessian_products
@@ -128,7 +128,7 @@ class Curvature:
         except OutOfTimeError:
             self.limited = "out of time"
         self.products += self._here.counts.hessian_products - before
-        return self._known_side(threshold)
+        return self.known_side(threshold)
 
     def estimate(self, threshold: Threshold) -> None:
         """Find the smallest eigenvalue itself, where only its side is known so far."""
@@ -198,7 +198,8 @@ class Curvature:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def _known_side(self, threshold: Threshold) -> int:
+    def known_side(self, threshold: Threshold) -> int:
+        """Return the side as far as it is known, without a look at anything further."""
         tolerance = threshold.at(self.size)
         if self.lower_bound > -math.inf and self.lower_bound >= -tolerance:
             return 1
@@ -218,9 +219,9 @@ class Curvature:
             self._by_lanczos(threshold)
             few = here.manifold.dim <= _FEW_PRODUCTS and math.isfinite(self.min_eigenvalue)
             affordable = few and self.limited != "out of time"
-        if affordable and not self._known_side(threshold):
+        if affordable and not self.known_side(threshold):
             self._from_matrix()
-            self.limited = "" if self._known_side(threshold) else "rounding"
+            self.limited = "" if self.known_side(threshold) else "rounding"
 
     def _by_cholesky(self, threshold: Threshold) -> None:
         """Decide by factorizations, which cost a fraction of an eigenvalue."""
@@ -284,7 +285,7 @@ class Curvature:
         self.min_eigenvalue, self.max_eigenvalue = float(values[0]), float(values[-1])
         direction = here.basis.vector(vectors[:, 0])
         self._direction = direction = direction.astype(here.gradient.dtype, copy=False)
-        self._widen(self._residual(direction, self.min_eigenvalue))
+        self.widen(self._residual(direction, self.min_eigenvalue))
         self.doubt = rounding + self._error
         self.lower_bound = max(self.lower_bound, self.min_eigenvalue - self.doubt)
 
@@ -314,10 +315,10 @@ class Curvature:
                         break
                     looked = krylov.steps
                     x = rounding_of(here, self.size, 2 * looked) - threshold.at(self.size)
-        if not self._known_side(threshold):
+        if not self.known_side(threshold):
             reached = "rounding" if krylov.exhausted else f"{krylov.steps} Lanczos steps"
             self.limited = "out of time" if expired else reached
-        if krylov.steps > begun or self._known_side(threshold) < 0:
+        if krylov.steps > begun or self.known_side(threshold) < 0:
             self._confirm(threshold)
 
     def _look(self, threshold: Threshold) -> bool:
@@ -346,13 +347,13 @@ class Curvature:
         krylov = self._krylov
         assert krylov is not None
         here = self._here
-        if self._known_side(threshold) < 0:
+        if self.known_side(threshold) < 0:
             self._direction = direction = krylov.ritz_vector()
             self.bend = here.inner(direction, here.second_opinion(direction))
-            self._widen(self.bend - self.min_eigenvalue)
+            self.widen(self.bend - self.min_eigenvalue)
             return
         self._direction, value, expected = krylov.best_kept()
-        self._widen(self._residual(self._direction, value) - expected)
+        self.widen(self._residual(self._direction, value) - expected)
 
     def _residual(self, direction: np.ndarray, value: float) -> float:
         """Return by how much a direction and its curvature are no eigenvector and eigenvalue."""
@@ -361,7 +362,7 @@ class Curvature:
         self.bend = here.inner(direction, product)
         return here.norm(here.across(product - value * direction))
 
-    def _widen(self, error: float) -> None:
+    def widen(self, error: float) -> None:
         """Take a measured error of products into account, if it is no rounding."""
         here = self._here
         if here.hessian_kind == "differences":

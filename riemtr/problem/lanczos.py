@@ -145,6 +145,8 @@ class Krylov:
                 shorter, residual = residual, here.norm(remainder)
                 if residual > _KEPT * shorter:  # next to nothing was removed: once is enough
                     break
+                # The little that is left may be off the tangent space by roundings of what was.
+                remainder = here.tangent(remainder)
         else:
             self._orthogonal = False
         self.finite = math.isfinite(alpha + residual)

@@ -1,6 +1,7 @@
 """A registry of problems by name: riemtr's own, and those of third parties.
 
-A builder is a function ``builder(rng, **parameters) -> Case`` whose parameters all have defaults.
+A builder is a function ``builder(rng, **parameters) -> Case`` whose parameters all have defaults;
+``rng`` may be left out, and a :class:`riemtr.Problem` serves in place of a function.
 It joins the registry by the decorator :func:`register`, or from another package by the entry-point
 group ``riemtr.problems`` (entry point name: the problem's; object: the builder). Where a problem is
 asked for by name, the import path of a builder, ``package.module:function``, is a name too.
@@ -8,6 +9,7 @@ asked for by name, the import path of a builder, ``package.module:function``, is
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ import numpy as np
 import pymanopt
 
 from riemtr.arguments import generator
-from riemtr.errors import misspelt_name
+from riemtr.errors import unknown_name
 from riemtr.imports import imported
 from riemtr.problem import Problem, as_problem
 
@@ -70,6 +72,13 @@ class Case:
     name: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle what :func:`build` was called with: costs are functions, which need not pickle."""
+        source = self.__dict__.get("_source")
+        if source is None:
+            return super().__reduce_ex__(protocol)
+        return _build, (self.name, self.parameters, source)
+
 
 def register(name: str) -> Callable[[Builder], Builder]:
     """Add a builder to the registry under a name.
@@ -118,8 +127,8 @@ def build(name: str, *, rng: Any = None, **parameters: Any) -> Case:
     Parameters
     ----------
     name : str
-        One of :func:`available`, or the import path ``"package.module:function"`` of a builder of
-        your own, which may also return a :class:`riemtr.Problem` alone.
+        One of :func:`available`, or the import path ``"package.module:name"`` of a builder of
+        your own, which may also return a :class:`riemtr.Problem` alone, or of a Problem itself.
     rng : numpy.random.Generator, int or None
         Source of the data and the start.
     **parameters
@@ -140,10 +149,17 @@ def build(name: str, *, rng: Any = None, **parameters: Any) -> Case:
                 f"problem {name!r} has no parameter {parameter!r}; it takes "
                 f"{', '.join(f'{key}={value!r}' for key, value in known.items())}"
             )
-    settings = {**known, **parameters}
-    source = generator(rng)
-    case = _as_case(name, builder(source, **settings), source)
-    return Case(case.problem, case.start, case.truth, name, settings)
+    return _build(name, {**known, **parameters}, generator(rng))
+
+
+def _build(name: str, settings: dict[str, Any], source: np.random.Generator) -> Case:
+    """Build a case that pickles: as long as nothing of it is replaced, it can be built again."""
+    builder, before = _builder(name), copy.deepcopy(source)
+    built = builder(source, **settings) if _takes_rng(builder) else builder(**settings)
+    case = _as_case(name, built, source)
+    case = Case(case.problem, case.start, case.truth, name, settings)
+    object.__setattr__(case, "_source", before)
+    return case
 
 
 def _as_case(name: str, built: Any, rng: np.random.Generator) -> Case:
@@ -170,7 +186,7 @@ def _builder(name: str) -> Builder:
     if is_path(name) and name not in builders:
         return _callable(name, imported(name, "the problem"))
     if name not in builders:
-        raise misspelt_name("name", name, builders)
+        raise unknown_name("name", name, builders)
     found = builders[name]
     if not callable(found):  # an entry point: loaded when it is needed
         _BUILDERS[name] = found = _callable(name, _loaded(found))
@@ -188,10 +204,12 @@ def _loaded(entry: Any) -> Any:  # of importlib.metadata, or of its backport whe
 
 
 def _callable(name: str, found: Any) -> Builder:
+    if isinstance(found, (Case, Problem, pymanopt.Problem)):
+        return lambda: found  # type: ignore[return-value]
     if not callable(found):
         raise ValueError(
-            f"the problem {name!r} must be a function of rng and parameters that returns a "
-            f"riemtr.problems.Case or a riemtr.Problem; it is of type {type(found).__name__}"
+            f"the problem {name!r} must be a riemtr.Problem, or a function of rng and parameters "
+            f"that returns one or a riemtr.problems.Case; it is of type {type(found).__name__}"
         )
     return found
 
@@ -204,13 +222,15 @@ def _all_builders() -> dict[str, Any]:
     return builders
 
 
+def _takes_rng(builder: Builder) -> bool:
+    return next(iter(inspect.signature(builder).parameters), "") == "rng"
+
+
 def _parameters(name: str, builder: Builder) -> dict[str, Any]:
-    names = list(inspect.signature(builder).parameters)
-    others = list(inspect.signature(builder).parameters.values())[1:]
-    missing = [other.name for other in others if other.default is inspect.Parameter.empty]
-    if names[:1] != ["rng"] or missing:
+    others = list(inspect.signature(builder).parameters.values())[_takes_rng(builder) :]
+    if any(other.default is inspect.Parameter.empty or other.name == "rng" for other in others):
         raise ValueError(
-            f"the builder of {name!r} must take rng first and give every other parameter a "
-            f"default; it takes {inspect.signature(builder)}"
+            f"the builder of {name!r} must take rng first, if at all, and give every other "
+            f"parameter a default; it takes {inspect.signature(builder)}"
         )
     return {other.name: other.default for other in others}

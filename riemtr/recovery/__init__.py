@@ -1,8 +1,9 @@
 """L4: from a data matrix to a certified dictionary: precondition, solve, round, deflate."""
 
+from riemtr.progress import Progress
 from riemtr.recovery.pipeline import recover_dictionary, recover_row
 from riemtr.recovery.preconditioning import Preconditioned, numerical_rank, precondition
-from riemtr.recovery.report import Atom, Progress, Recovery
+from riemtr.recovery.report import Atom, Recovery
 from riemtr.recovery.rounding import Rounding, round_direction
 from riemtr.recovery.rows import Solve
 

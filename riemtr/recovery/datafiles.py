@@ -13,7 +13,8 @@ import scipy.io
 import scipy.sparse
 
 from riemtr.data import bundled_images, check_data, load_image, patches
-from riemtr.errors import MissingExtraError, unknown_name
+from riemtr.errors import ArgumentError, MissingExtraError, unknown_name
+from riemtr.files import check_expansion
 
 _TEXT = (".csv", ".tsv", ".txt")
 _PATCH_SIZE = 8  # the paper's, section IV.C
@@ -74,15 +75,17 @@ def read_data(
         matrix = check_data(_READERS[suffix](path, variable))
         matrix = matrix.T if transpose else matrix
         if patch_size is not None and matrix.shape[0] != patch_size**2:
-            raise ValueError(
-                f"patch_size must be the side of the patches: {patch_size} x {patch_size} is "
-                f"{patch_size**2}, but {path.name} has {matrix.shape[0]} features; leave it out "
-                f"if the samples are not patches"
+            raise ArgumentError(
+                "patch_size",
+                f"be the side of the patches, whose square is the {matrix.shape[0]} features of "
+                f"{path.name}",
+                patch_size,
+                "leave it out if the samples are not patches",
             )
         return DataFile(matrix, source, patch_size, is_image=False)
     for name, given in (("variable", variable is not None), ("transpose", transpose)):
         if given:
-            raise ValueError(f"{name} is for files of matrices, not for the image {source!r}")
+            raise ArgumentError(name, f"be left out for an image, such as {source!r}")
     size = _PATCH_SIZE if patch_size is None else patch_size
     image = _load_image(source, path)
     return DataFile(patches(image, size), source, size, is_image=True)
@@ -126,6 +129,7 @@ def _read_npy(path: Path, variable: str | None) -> Any:
 def _read_npz(path: Path, variable: str | None) -> Any:
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} must be an archive of arrays as numpy.savez writes it")
+    check_expansion(path)
     with np.load(path, allow_pickle=False) as archive:
         if {"format", "shape", "data"} <= set(archive.files):  # as scipy.sparse writes it
             return scipy.sparse.load_npz(path)
@@ -220,22 +224,20 @@ _READERS: dict[str, Callable[[Path, str | None], Any]] = {
 def _choose(path: Path, names: list[str], variable: str | None) -> str:
     if variable is not None:
         if variable not in names:
-            raise unknown_name(f"variable, of {path.name},", variable, names)
+            raise unknown_name("variable", variable, names)
         return variable
     if "Y" in names:
         return "Y"
     if len(names) == 1:
         return names[0]
     listed = ", ".join(repr(name) for name in sorted(names)) or "none"
-    raise ValueError(
-        f"variable must say which array of {path.name} to take, unless it has one only or one "
-        f"called Y; it has: {listed}"
-    )
+    asked = f"say which array of {path.name} to take, unless it has one only or one called Y"
+    raise ArgumentError("variable", f"{asked}; it has: {listed}")
 
 
 def _no_variable(path: Path, variable: str | None) -> None:
     if variable is not None:
-        raise ValueError(f"variable is for .npz and .mat files; {path.name} holds one array")
+        raise ArgumentError("variable", f"be left out: {path.name} holds one array", variable)
 
 
 def _is_number(text: str) -> bool:

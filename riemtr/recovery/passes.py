@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from riemtr.data.partitioned import Partitioned
-from riemtr.recovery.checkpoint import Journal
+from riemtr.executors import Helpers
+from riemtr.progress import Progress, Watcher
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.encoding import Encoder
-from riemtr.recovery.helper_threads import Helpers, Task
 from riemtr.recovery.judging import Sorting, doubts, replace_dependent, sort_rows
 from riemtr.recovery.mixed_rows import (
     Sparser,
@@ -32,7 +32,7 @@ from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.polishing import round_again
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.reconstruction import NormalForm, mean_share, normal_form
-from riemtr.recovery.report import Atom, Progress, Recovery, Watcher
+from riemtr.recovery.report import Atom, Recovery
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import (
     DeflatedData,
@@ -46,6 +46,7 @@ from riemtr.recovery.rows import (
     solve_deflated,
 )
 from riemtr.recovery.zeros import count_zeros
+from riemtr.store import Store
 
 T = TypeVar("T")
 
@@ -66,8 +67,8 @@ class Run:
         None for the default.
     owned : bool
         Whether the data may be overwritten.
-    journal : Journal, optional
-        Where outcomes are kept.
+    store : Store, optional
+        Where outcomes are kept; in memory if None.
     watch : callable
         Called with every :class:`Progress`.
     helpers : Helpers, optional
@@ -84,7 +85,7 @@ class Run:
         seed: int,
         solver: RowSolver | None = None,
         owned: bool = False,
-        journal: Journal | None = None,
+        store: Store | None = None,
         watch: Watcher = lambda _: None,
         helpers: Helpers | None = None,
         begin: float | None = None,
@@ -92,7 +93,7 @@ class Run:
         self.white = white
         self.mu = mu
         self.seed = seed
-        self.journal = Journal() if journal is None else journal
+        self.store = Store(None, {}) if store is None else store
         self.watch = watch
         self.helpers = Helpers(1) if helpers is None else helpers
         self.begin = time.perf_counter() if begin is None else begin
@@ -129,36 +130,37 @@ class Run:
         """Complete the rows kept: solve on the complement of their span, and round."""
         deflation, total = self.deflation, self.white.rank - len(kept)
         solves: list[Solve] = []
-        roundings: list[Task[Rounding]] = []
+        roundings: list[Future[Rounding]] = []
         if kept:
             deflation.restart(np.column_stack([row.direction for row in kept]))
 
         def begin_roundings() -> None:
             for number in range(len(roundings), len(solves)):
                 name, direction = f"round/{attempt}/{number}", solves[number].direction
-                work = partial(self._round, name, direction)
-                roundings.append(self.helpers.begin(work))
+                roundings.append(self.helpers.submit(self._round, name, direction))
 
         for number in range(total):
-            for task in roundings:
-                task.check()  # or the error of a helper would wait for the last row
+            self.helpers.check()  # or the error of a helper would wait for the last row
             solves.append(self.solve_row(attempt))
             if rounding and deflation.rounds_meanwhile:
                 begin_roundings()
             deflation.set_aside(deflation.rotation[:, deflation.found :].T @ solves[-1].direction)
             self._tick("solve", number + 1, total, attempt)
-        if not rounding:
-            return kept + [self._row(solve, None, attempt) for solve in solves]
-        begin_roundings()
-        found = self._finish(roundings, "round", attempt)
-        pairs = zip(solves, found, strict=True)
-        return kept + [self._row(solve, each, attempt) for solve, each in pairs]
+        found: Sequence[Rounding | None] = [None] * total
+        if rounding:
+            begin_roundings()
+            found = [*self._finish(roundings, "round", attempt)]
+        rows = list(kept)
+        for solve, each in zip(solves, found, strict=True):
+            rows.append(self._row(solve, each, attempt))
+            self._tick("inspect", len(rows) - len(kept), total, attempt)
+        return rows
 
     def solve_row(self, attempt: int) -> Solve:
         """Solve on the complement of what was set aside."""
         number = self.deflation.found
         seed = np.random.SeedSequence(self.seed, spawn_key=(attempt, number))
-        record = self.journal.recall(
+        record = self.store.recall(
             f"solve/{attempt}/{number}",
             lambda: solve_deflated(self.deflation.complement, self.mu, self.solver, seed),
         )
@@ -169,7 +171,7 @@ class Run:
         return self._row(solve, self._round(f"round/{attempt}/{number}", solve.direction), attempt)
 
     def _round(self, name: str, direction: np.ndarray) -> Rounding:
-        record = self.journal.recall(name, lambda: round_against(self.deflation, direction))
+        record = self.store.recall(name, lambda: round_against(self.deflation, direction))
         return as_rounding(record)
 
     def _row(self, solve: Solve, rounding: Rounding | None, attempt: int) -> Atom:
@@ -202,7 +204,7 @@ class Run:
             )
             return self._row(row.result, rounding, row.attempt)
 
-        tasks = [self.helpers.begin(partial(polished, index)) for index in chosen]
+        tasks = [self.helpers.submit(polished, index) for index in chosen]
         better = self._finish(tasks, "polish", attempt)
         for index, row in zip(chosen, better, strict=True):
             rows[index] = row
@@ -213,6 +215,7 @@ class Run:
         tried: set[tuple[int, int]] = set()  # of rows as they are now
         attempts = 0
         while any(row.exact for row in rows):
+            self._tick("unmix", attempts, None)
             form = self._normal_form(rows)
             X = self.deflation.preview(form, self._vanishing(form))
             if X is None:
@@ -250,15 +253,16 @@ class Run:
         seen = self.inspector
         return sort_rows(rows, seen.counts, seen.noise_flatness)
 
-    def _finish(self, tasks: Sequence[Task[T]], stage: str, attempt: int) -> list[T]:
+    def _finish(self, tasks: Sequence[Future[T]], stage: str, attempt: int) -> list[T]:
         return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
 
-    def _tick(self, stage: str, done: int, total: int, attempt: int) -> None:
-        seconds = time.perf_counter() - self.begin
-        self.watch(Progress(stage, done, total, attempt, seconds))
+    def _tick(self, stage: str, done: int, total: int | None, attempt: int = 0) -> None:
+        again = f"again, attempt {attempt}" if attempt else ""
+        self.watch(Progress(stage, done, total, time.perf_counter() - self.begin, again))
 
     def report(self, rows: list[Atom]) -> Recovery:
         """Reconstruct dictionary and coefficients, and judge every row."""
+        self._tick("report", 0, 1)
         sorting = self._sort(rows)
         directions = np.column_stack(replace_dependent(rows, sorting))
         gram = self.inspector.gram
@@ -296,6 +300,7 @@ class Run:
         kind = X.dtype
         unmixing = form.unmixing.astype(kind, copy=False)
         conditions = np.array([self.inspector.condition(q) for q in form.directions.T])
+        self._tick("report", 1, 1)
         return Recovery(
             dictionary=form.dictionary.astype(kind, copy=False),
             coefficients=X,

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from riemtr.arguments import as_integer, check_positive, not_a_seed
+from riemtr.blas_threads import blas_threads_for
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Matrix, Partitioned
-from riemtr.environment import usable_cores
-from riemtr.recovery.checkpoint import FileJournal, Journal, fingerprint, stored_settings
-from riemtr.recovery.helper_threads import Helpers
+from riemtr.executors import Helpers
+from riemtr.executors import jobs as number_of_jobs
+from riemtr.identity import describe, digest
+from riemtr.progress import Progress, Watcher, watching
 from riemtr.recovery.passes import Run
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
-from riemtr.recovery.report import Atom, Recovery, Watcher, in_units_of, watcher
+from riemtr.recovery.report import Atom, Recovery, in_units_of
 from riemtr.recovery.rows import RowSolver
-from riemtr.recovery.solver_state import solver_state
-from riemtr.recovery.threads import blas_threads_for
 from riemtr.recovery.units import check_range, in_safe_units
+from riemtr.store import Store, read_store
 
 _LEAST_MU = 1e-30  # over the size of scaled data: less smooths nothing, and its inverse overflows
 _WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
@@ -86,10 +86,12 @@ def recover_dictionary(
         and then all round. It does not change the result. Data of less than a million entries,
         whose recovery takes seconds, have one thread: Python would not let more run at once.
     progress : bool or callable
-        Show progress on the standard error stream, or call it with each :class:`Progress`.
+        Show progress, or call it with each :class:`riemtr.progress.Progress`. Stages are
+        "precondition", "solve", "round", "inspect", "polish", "unmix" and "report".
     checkpoint : path, optional
-        A file to continue from, if it exists, and to record progress in. A run that was killed at
-        any moment continues with the same call and ends where it would have ended, bit for bit.
+        A store (:mod:`riemtr.store`) to continue from, if it exists, and to keep rows in. A run
+        that was killed at any moment continues with the same call and ends where it would have
+        ended, bit for bit.
         Other data or settings are refused, the solver's included: all its attributes count. So is
         a file that another process is writing to. Where it cannot be written any more, there is a
         warning, and the recovery goes on.
@@ -109,36 +111,39 @@ def recover_dictionary(
     begin = time.perf_counter()
     data = as_data(Y)
     _check(mu, solver)
-    jobs = _jobs(n_jobs)
+    jobs = number_of_jobs(n_jobs)
     if checkpoint is not None and not os.fspath(checkpoint):
         raise ValueError("checkpoint must be the path of a file, or None; got an empty one")
     seed = _seed(rng, checkpoint)
     settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
-    journal = FileJournal(checkpoint, settings) if checkpoint else Journal()
-    with closing(journal), blas_threads_for(_entries_here(data)):
-        white, unit = _prepare(data, precondition, rank)
-        helpers = Helpers(jobs if _is_worth_helpers(data) else 1)
-        run = Run(
-            white,
-            mu=_scaled(mu, unit),
-            seed=seed,
-            solver=solver,
-            owned=white.data is not data,
-            journal=journal,
-            watch=watcher(progress),
-            helpers=helpers,
-            begin=begin,
-        )
+    with (
+        Store(checkpoint, settings, resume=True, kind="checkpoint") as store,
+        watching(progress) as watch,
+        blas_threads_for(_entries_here(data)),
+        Helpers(jobs if _is_worth_helpers(data) else 1) as helpers,
+    ):
         try:
+            watch(Progress("precondition", 0, 1, time.perf_counter() - begin))
+            white, unit = _prepare(data, precondition, rank)
+            watch(Progress("precondition", 1, 1, time.perf_counter() - begin))
+            run = Run(
+                white,
+                mu=_scaled(mu, unit),
+                seed=seed,
+                solver=solver,
+                owned=white.data is not data,
+                store=store,
+                watch=watch,
+                helpers=helpers,
+                begin=begin,
+            )
             rows = run.recover(rounding)
         except KeyboardInterrupt:
-            if checkpoint is None:
+            if checkpoint is None or not store.records:
                 raise
             raise KeyboardInterrupt(
                 f"what was found is in {os.fspath(checkpoint)!r}: the same call continues there"
             ) from None
-        finally:
-            helpers.close()
         found = run.report(rows)
     atoms = tuple(in_units_of(atom, unit) for atom in found.atoms)
     return replace(found, atoms=atoms, mu=float(mu), seconds=time.perf_counter() - begin)
@@ -219,23 +224,14 @@ def _scaled(mu: float, unit: float) -> float:
     return float(mu) if unit == 1.0 else max(float(mu) * unit, _LEAST_MU)
 
 
-def _jobs(n_jobs: int) -> int:
-    jobs = as_integer(n_jobs)
-    if jobs == -1:
-        return usable_cores()
-    if jobs is None or jobs < 1:
-        raise ValueError(f"n_jobs must be a positive integer, or -1 for all cores; got {n_jobs!r}")
-    return jobs
-
-
 def _seed(rng: Any, checkpoint: str | os.PathLike[str] | None) -> int:
     """Return the integer all starts are drawn from; without rng, that of the checkpoint."""
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
     if rng is None:
-        stored = stored_settings(checkpoint) if checkpoint is not None else None
-        fresh = np.random.SeedSequence().entropy
-        return int(stored["seed"] if stored is not None else fresh)  # type: ignore[arg-type]
+        if checkpoint is not None and os.path.exists(checkpoint):
+            return int(read_store(checkpoint, "checkpoint")[0].get("seed", 0))
+        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
     seed = as_integer(rng)
     if seed is None or seed < 0:
         raise not_a_seed(rng)
@@ -263,11 +259,22 @@ def _settings(
 ) -> dict[str, Any]:
     """What the outcome depends on, as a checkpoint stores it."""
     return {
-        "Y": fingerprint(data),
+        "Y": _hash(data),
         "mu": float(mu),
-        "solver": solver_state(solver),
+        "solver": describe(solver),
         "precondition": bool(precondition),
         "rounding": bool(rounding),
         "rank": rank if rank is None or isinstance(rank, str) else int(rank),
         "seed": seed,
     }
+
+
+def _hash(data: Matrix) -> str:
+    """Return a hash of every bit; of partitioned data also of the cuts, as sums depend on them."""
+    if isinstance(data, Partitioned):
+        return digest(repr(data.total(_hash_of_block)).encode())
+    return digest(data)
+
+
+def _hash_of_block(block: np.ndarray, first: int) -> tuple[list[str]]:
+    return ([f"{first} {digest(block)}"],)

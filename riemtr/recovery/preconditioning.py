@@ -22,6 +22,7 @@ import numpy as np
 from riemtr.arguments import real
 from riemtr.data.dask_arrays import as_data, is_dask_array
 from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.errors import ArgumentError
 from riemtr.recovery.units import check_range
 from riemtr.recovery.whitening import Whitening, apply_map, decompose
 
@@ -112,14 +113,14 @@ def precondition(
     """
     wanted = _check_rank(rank)
     if theta is not None and real("theta", theta, low=0.0, high=1.0) == 0:
-        raise ValueError(f"theta must be above 0 and at most 1, or None if unknown; got {theta!r}")
+        raise ArgumentError("theta", "be above 0 and at most 1, or None if unknown", theta)
     data = as_data(Y)
     n, p = data.shape
     if wanted is None and p < n:
         raise ValueError(
             f"Y must have at least as many samples (columns) as features (rows); got {n} features "
-            f"and {p} samples; transpose Y if its samples are rows, or pass a rank well below the "
-            f"number of samples"
+            f"and {p} samples; transpose Y if its samples are rows (--transpose in a terminal), or "
+            f"pass a rank below the number of samples"
         )
     check_range(data)
     scale = math.sqrt(p if theta is None else p * theta)
@@ -154,7 +155,7 @@ def _check_rank(rank: int | str | None) -> int | str | None:
     except TypeError:
         wanted = 0
     if isinstance(rank, bool) or wanted < 1:
-        raise ValueError(f"rank must be None, 'auto' or an integer of at least 1; got {rank!r}")
+        raise ArgumentError("rank", "be None, 'auto' or an integer of at least 1", rank)
     return wanted
 
 
@@ -192,10 +193,8 @@ def _choose_rank(Y: Matrix, values: np.ndarray, wanted: int | str | None) -> int
     if r <= numerical:
         return r
     if r > Y.shape[0]:
-        raise ValueError(
-            f"rank must be at most {Y.shape[0]}, the number of rows of Y; got {wanted!r}: leave it "
-            f"out for all of them"
-        )
+        limit = f"be at most {Y.shape[0]}, the number of rows of Y"
+        raise ArgumentError("rank", limit, wanted, "leave it out for all of them")
     zero = np.flatnonzero(_nonzeros(Y) == 0)
     causes = f"row {zero[0]} is zero" if zero.size else "some rows are combinations of others"
     kind = "of full rank" if wanted is None else f"of rank at least {r}, the rank asked for"

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from riemtr.data.dask_arrays import is_dask_array
-from riemtr.progress_line import line_writer
 from riemtr.recovery.encoding import Encoder
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.rows import Solve
+from riemtr.summary import BAD, DOUBTFUL, GOOD, Cell, Summarised, Summary, Table, plural
 
-_OFF_CENTRE = 0.2  # share of the mean from which rows without zeros may be its fault
-_REPEATED = 3  # rows with the same doubt, up to which each says it
-_SHOWN = 12  # rows of the table in a terminal or notebook; atoms has them all
+# Share of the mean from which rows without zeros may be its fault.
+_OFF_CENTRE = 0.2
+# Condition number from which noise of a percent or so may mix rows.
+_AMPLIFIED = 30.0
+# Rows of the table in a terminal or notebook; `atoms` has them all.
+_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +123,7 @@ def ranges(numbers: list[int]) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recovery:
+class Recovery(Summarised):
     """A dictionary A and coefficients X with Y = A X, and the evidence for every row.
 
     Atoms have unit length, the entry of largest magnitude of each is positive, and they are
@@ -227,125 +228,86 @@ class Recovery:
             return known
         return max(known, int(np.count_nonzero(self.coefficients[row] == 0)))
 
-    def _summary(self) -> list[tuple[str, str]]:
+    def summary(self) -> Summary:
+        """Return what was found and how far to trust it, in words and row by row."""
         atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
-        doubtful = [i for i, atom in enumerate(atoms) if atom.doubts]
-        trust = "all" if not doubtful else f"all but {ranges(doubtful)}"
-        trust = "none" if len(doubtful) == rank else trust
-        if not any(atom.exact for atom in atoms):
-            trust += (
-                ""
-                if len(doubtful) == rank
-                else ", as far as one row can tell: none is exactly sparse; try another seed"
-            )
-        hint = (
+        certified = sum(atom.certified for atom in atoms)
+        trusted = sum(atom.trusted for atom in atoms)
+        exact = sum(atom.exact for atom in atoms)
+        again = sum(atom.attempt > 0 for atom in atoms)
+        proof = "a duality gap proves its linear program solved, not that the row is right"
+        solves = f"{self.seconds:.3g} s, {plural(rank, 'solve')} on the sphere"
+        amplified = self.condition_number > _AMPLIFIED and not exact and trusted > 0
+        pairs = (
+            ("dictionary", f"{n} x {rank}, from {p} samples"),
+            ("certified", f"{certified} of {plural(rank, 'row')}: {proof}"),
+            ("exactly sparse", f"{exact} of {plural(rank, 'row')}"),
+            ("trust", self._trust()),
+            *([("hint", self._offset())] if self.off_centre else []),
+            *([("caution", self._amplification())] if amplified else []),
+            ("effort", f"{solves}; {plural(again, 'row')} solved for again" if again else solves),
+        )
+        shared = {doubt: rows for doubt, rows in self.doubts.items() if len(rows) > 1}
+        rows = [
+            self._row(number, [doubt for doubt in atom.doubts if doubt not in shared])
+            for number, atom in enumerate(atoms)
+            if number < _SHOWN or any(doubt not in shared for doubt in atom.doubts)
+        ]
+        headings = ("row", "zeros", "iterations", "duality gap", "certified", "trusted", "remarks")
+        notes = [f"rows {ranges(rows)}: {doubt}" for doubt, rows in shared.items()]
+        if len(rows) < rank:
+            notes.insert(0, f"... {rank - len(rows)} more in .atoms")
+        return Summary(
+            "Recovery",
+            pairs,
+            Table(headings, tuple(rows), "rrrrlll"),
+            tuple(notes),
+            tone=GOOD if trusted == rank and not amplified else DOUBTFUL,
+            line=f"{plural(rank, 'atom')} of {plural(n, 'number')}: {plural(certified, 'row')} "
+            f"certified, {trusted} trusted, {self.seconds:.3g} s",
+        )
+
+    def _row(self, number: int, doubts: list[str]) -> tuple[Cell, ...]:
+        """Return the cells of a row, with the doubts that it shares with no other."""
+        atom = self.atoms[number]
+        remarks = doubts or (["see below"] if atom.doubts else ["exactly sparse"] * atom.exact)
+        return (
+            str(number),
+            f"{self.count_zeros(number) / self.coefficients.shape[1]:.1%}",
+            str(atom.result.iterations),
+            "" if atom.rounding is None else f"{atom.rounding.duality_gap:.1e}",
+            "yes" if atom.certified else ("no", DOUBTFUL),
+            ("yes", GOOD) if atom.trusted else ("no", BAD),
+            "; ".join(remarks),
+        )
+
+    def _trust(self) -> str:
+        """Say which rows to trust, and what to do about the others."""
+        doubtful = [number for number, atom in enumerate(self.atoms) if atom.doubts]
+        unproved = (
+            "none is exactly sparse, so nothing can prove any: they are sparser than noise can be "
+            "made, and no more is known; see if another seed gives the same"
+        )
+        exact = any(atom.exact for atom in self.atoms)
+        if not doubtful:
+            return "nothing speaks against any row" if exact else f"all rows, but {unproved}"
+        wrong = "a wrong row disturbs A; more samples help most, or another seed, mu or rank"
+        if len(doubtful) == len(self.atoms):
+            return f"none: {wrong}"
+        which = f"all rows but {ranges(doubtful)}: {wrong}"
+        return which if exact else f"{which}; of the others, {unproved}"
+
+    def _offset(self) -> str:
+        """Say what an offset does, and how to take it away."""
+        return (
             f"the samples' mean is {self.mean_share:.0%} of the sum of squares: either an offset, "
-            f"which hides sparsity (try Y - Y.mean(axis=1, keepdims=True)), or the mean of the "
+            f"which hides sparsity (subtract the mean; --center in a terminal), or the mean of the "
             f"coefficients themselves (then leave it, and take more samples)"
         )
-        return [
-            ("dictionary", f"{n} x {rank}, from {p} samples"),
-            ("rows certified", f"{sum(atom.certified for atom in atoms)} of {rank}"),
-            ("exactly sparse", f"{sum(atom.exact for atom in atoms)} of {rank}"),
-            ("rows to trust", trust),
-            ("solved again", f"{sum(atom.attempt > 0 for atom in atoms)}"),
-            ("time", f"{self.seconds:.3g} s"),
-            *([("hint", hint)] if self.off_centre else []),
-            *(
-                ("doubtful", f"rows {ranges(rows)}: {doubt}")
-                for doubt, rows in self._shared_doubts().items()
-            ),
-        ]
 
-    def _shared_doubts(self) -> dict[str, list[int]]:
-        """Doubts of too many rows to repeat them."""
-        return {doubt: rows for doubt, rows in self.doubts.items() if len(rows) > _REPEATED}
-
-    def _table(self) -> list[tuple[str, str, str, str, str]]:
-        p, shared, rows = self.coefficients.shape[1], self._shared_doubts(), []
-        for i, atom in enumerate(self.atoms):
-            own = tuple(doubt for doubt in atom.doubts if doubt not in shared)
-            if i >= _SHOWN and not own:
-                continue
-            if atom.doubts:
-                atom = replace(atom, doubts=own or ("see above",))
-            gap = "" if atom.rounding is None else f"{atom.rounding.duality_gap:.1e}"
-            rows.append(
-                (
-                    str(i),
-                    f"{self.count_zeros(i) / p:.1%}",
-                    f"{atom.result.iterations}",
-                    gap,
-                    atom.verdict,
-                )
-            )
-        return rows
-
-    def __repr__(self) -> str:
-        lines = ["Recovery"]
-        lines += [f"  {name + ':':<16}{value}" for name, value in self._summary()]
-        table = self._table()
-        lines.append(f"  {'row':>4} {'zeros':>7} {'iterations':>11} {'duality gap':>12}  verdict")
-        lines += [f"  {i:>4} {z:>7} {it:>11} {gap:>12}  {said}" for i, z, it, gap, said in table]
-        if len(table) < len(self.atoms):
-            lines.append(f"  ... {len(self.atoms) - len(table)} more in .atoms")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        def cells(kind: str, values: Any) -> str:
-            style = " style='text-align:left'"
-            return "".join(f"<{kind}{style}>{html.escape(v)}</{kind}>" for v in values)
-
-        summary = "".join(f"<tr>{cells('td', pair)}</tr>" for pair in self._summary())
-        head = cells("th", ("row", "zeros", "iterations", "duality gap", "verdict"))
-        table = self._table()
-        rows = "".join(f"<tr>{cells('td', row)}</tr>" for row in table)
-        rest = len(self.atoms) - len(table)
-        more = f"<p>{rest} more in <code>.atoms</code></p>" if rest else ""
-        return f"<b>Recovery</b><table>{summary}</table><table><tr>{head}</tr>{rows}</table>{more}"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a recovery is.
-
-    Attributes
-    ----------
-    stage : str
-        "solve", "round" or "polish".
-    done, total : int
-        Rows of that stage.
-    attempt : int
-        0 for the first pass over the rows, above for those solved for again.
-    seconds : float
-        Since the start.
-    """
-
-    stage: str
-    done: int
-    total: int
-    attempt: int
-    seconds: float
-
-
-Watcher = Callable[[Progress], Any]
-
-
-def _printer() -> Watcher:
-    write = line_writer()
-
-    def show(progress: Progress) -> None:
-        again = f" (again, attempt {progress.attempt})" if progress.attempt else ""
-        share = progress.done / max(progress.total, 1)
-        bar = "#" * round(24 * share)
-        line = f"{progress.stage:<7}[{bar:<24}] {progress.done}/{progress.total}{again}"
-        write(f"{line} {progress.seconds:.1f} s", progress.done, progress.total)
-
-    return show
-
-
-def watcher(progress: bool | Watcher) -> Watcher:
-    """Return what to call with every :class:`Progress`."""
-    if callable(progress):
-        return progress
-    return _printer() if progress else lambda _: None
+    def _amplification(self) -> str:
+        """Say what the condition number of the data does to noise."""
+        return (
+            f"the data have condition number {self.condition_number:.0f}, by which noise may be "
+            f"amplified: it may have mixed the rows, though every seed gives the same"
+        )

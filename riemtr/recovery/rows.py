@@ -13,12 +13,12 @@ from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import dictionary_cost
 from riemtr.recovery.census import SampleCounts, effective_samples
-from riemtr.recovery.checkpoint import Record
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.partitioned_deflation import PartitionedDeflation
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.zeros import threshold
 from riemtr.solvers import PracticalTRM, Status
+from riemtr.store import Record
 
 _VERTEX = 2  # zeros per direction other than the row's: any vertex of the linear program has one
 _CHANCE = 4.0  # times as many entries as vanish by chance on average

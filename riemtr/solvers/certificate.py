@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from riemtr.arguments import check_nonnegative
-from riemtr.manifolds.arrays import from_real
-from riemtr.problem import Clock, Curvature, Evaluation, as_problem
+from riemtr.manifolds.arrays import as_real, from_real
+from riemtr.problem import Clock, Curvature, Evaluation, Threshold, as_problem
 from riemtr.problem.cost_differences import (
     OFF_DOMAIN,
     RULE,
+    SEE,
     Probe,
     contradiction,
-    wrong_hessian,
+    hessian_gap,
 )
 from riemtr.solvers.stopping import Tolerances, default_tolerances
+from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
 
 MINIMIZER = "minimizer"
 SADDLE = "saddle"
@@ -27,19 +29,35 @@ MAXIMIZER = "maximizer"
 UNRESOLVED = "unresolved"
 NOT_CRITICAL = "not-critical"
 
+_MEANING = {
+    MINIMIZER: "a minimizer: the slope is zero to tolerance, and no way leads down to second order",
+    SADDLE: "a saddle point, not a solution: the slope is zero, but one way still leads down",
+    MAXIMIZER: "a maximizer, not a solution: the slope is zero, and every way leads down",
+    UNRESOLVED: "undecided, perhaps a saddle point: the slope is zero, no more is known",
+    NOT_CRITICAL: "none yet: the slope is above the tolerance, so this is a point on the way down",
+}
+
 # Seed of the direction, chosen by nobody, along which the cost is asked.
 _SEED = 1
+# Length of a Newton step that ends at the minimum, if the curvature is not another so close by; on
+# the way to a minimum of |x|^p with p of 2.3 and more it is longer wherever the slope is tolerable.
+_NEAR = 1e-6
 # Share of a slope that a Newton step to a nondegenerate minimum may leave.
 _LEFT = 0.1
 # Change of a gradient along an orbit of unit speed, over its norm.
 _ORBITS = 100.0
+# Roundings that a slope may be off by.
+_ROUNDINGS = 100.0
+# Size of a Hessian's error over what one random vector shows of it, times the root of the
+# dimension. An error in one direction shows less than that with a chance of 1 in 1250.
+_HIDDEN = 1000.0
 # A run measures its last gradient by the curvature at the point before, a certificate by that at
 # the point itself, which may be a little less.
 _SLACK = 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class Certificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Summarised):
     """What is known of a point to second order.
 
     Attributes
@@ -86,11 +104,23 @@ class Certificate:
     symmetries: int = 0
     curvature: Curvature | None = field(default=None, repr=False)
 
-    def __repr__(self) -> str:
-        return (
-            f"<Certificate: {self.verdict_in_words}; gradient norm {self.gradient_norm:.2e}, "
-            f"{self.curvature_in_words}>"
+    def summary(self) -> Summary:
+        """Return what is known of the point, in words; flat directions are not counted for it."""
+        pairs = (
+            ("verdict", self.verdict_in_words),
+            ("meaning", self.meaning),
+            ("gradient norm", f"{self.gradient_norm:.2e}, of at most {self.tolerance:.2e}"),
+            ("curvature", self.curvature_in_words),
         )
+        tone = GOOD if self.verdict == MINIMIZER else DOUBTFUL
+        return Summary("Certificate", pairs, tone=tone, line=self.verdict_in_words)
+
+    @property
+    def meaning(self) -> str:
+        """The verdict in a sentence for people who do not know the field."""
+        if self.strict:
+            return "a strict minimizer: the slope is zero to tolerance, and every way leads up"
+        return _MEANING[self.verdict]
 
     @cached_property
     def flat_directions(self) -> int | None:
@@ -149,6 +179,13 @@ class Certificate:
         return f"{MINIMIZER}, to second order: {why}"
 
 
+class Drawn(NamedTuple):
+    """A random unit vector, and its image under the Hessian."""
+
+    vector: np.ndarray
+    product: np.ndarray
+
+
 def certify_evaluation(
     here: Evaluation, tolerances: Tolerances, curvature_met: float = 0.0
 ) -> Certificate:
@@ -176,12 +213,14 @@ def certify_evaluation(
             bound,
             known.tolerated(tolerances.curvature),
         )
-    side = known.side(tolerances.curvature)
     known.estimate(tolerances.curvature)
+    drawn = _drawn(here, known)
+    wrong = _wrong_hessian(here, drawn, tolerances.curvature)
     tolerance = known.tolerated(tolerances.curvature)
     limits = bound, tolerance
-    strict = known.lower_bound > tolerance and _is_settled(here, known)
-    against = _against(here, known, limits, strict)
+    strict = known.lower_bound > tolerance and not wrong and _is_settled(here, known)
+    against = _against(here, known, drawn, limits, strict) or wrong
+    side = known.known_side(tolerances.curvature)
     if against or side == 0:
         verdict = UNRESOLVED
     elif side > 0:
@@ -216,7 +255,8 @@ def _is_settled(here: Evaluation, curvature: Curvature) -> bool:
     but falls with every step: Newton's method then takes but a part of the slope away. Looked at
     along the direction of least curvature, and along the gradient.
     """
-    if curvature.direction is None:
+    near = here.gradient_norm <= _NEAR * curvature.lower_bound
+    if curvature.direction is None or near:
         return True
     if not _takes_slope(here, curvature, curvature.direction, curvature.bend):
         return False
@@ -252,16 +292,60 @@ def _takes_slope(
     return abs(left) <= _LEFT * abs(slope)
 
 
+def _drawn(here: Evaluation, curvature: Curvature) -> Drawn | None:
+    """Return a direction that nobody chose; in dimension 1 there is only one, in 0 none."""
+    direction = curvature.direction
+    if direction is None:
+        return None
+    if here.manifold.dim > 1:
+        direction = here.space.random(np.random.default_rng(_SEED))
+    return Drawn(direction, here.hessian(direction))
+
+
+def _wrong_hessian(here: Evaluation, drawn: Drawn | None, threshold: Threshold) -> str:
+    """Say that gradients change otherwise than the Hessian says, if they clearly do.
+
+    If they do by a little, as with a Hessian of few digits, that widens the bounds of the
+    eigenvalues, by as much as may be hidden from one direction.
+    """
+    if drawn is None:
+        return ""
+    curvature, dim = here.curvature, here.manifold.dim
+    scale = max(curvature.size, here.norm(drawn.product))
+    hidden = _HIDDEN * math.sqrt(dim) if dim > 1 else 1.0
+    margin = curvature.lower_bound - curvature.tolerated(threshold)
+    harmless = min(margin / hidden, RULE.refuting * scale)
+    gap = hessian_gap(here, drawn.vector, drawn.product, scale, harmless)
+    if not gap > 0.0:
+        return ""
+    curvature.widen(hidden * gap)
+    share = gap / max(scale, gap)  # the Hessian may be stated to be zero
+    if gap > RULE.refuting * scale:
+        return f"the gradient changes otherwise than the Hessian says, by {share:.1e}{SEE}"
+    if curvature.known_side(threshold):
+        return ""
+    return (
+        f"the gradient changes otherwise than the Hessian says, by {share:.1e}, which leaves the "
+        f"sign of the curvature open: see riemtr.check_hessian, or raise curvature_tolerance"
+    )
+
+
 def _against(
-    here: Evaluation, curvature: Curvature, limits: tuple[float, float], strict: bool
+    here: Evaluation,
+    curvature: Curvature,
+    drawn: Drawn | None,
+    limits: tuple[float, float],
+    strict: bool,
 ) -> str:
     """Say what speaks against a minimum, or against the derivatives."""
-    if curvature.direction is None:
+    if math.isinf(limits[1]):
+        return "with an infinite curvature_tolerance nothing is asked of the curvature"
+    if curvature.direction is None or drawn is None:
         return ""
     apart = _told_apart(here, limits)
     if apart:
         return apart
-    if len(here.symmetries) and not _is_symmetric(here, curvature, limits):
+    if len(here.symmetries) and not _is_symmetric(here, curvature):
         return "the cost changes along the directions that symmetries(point) returns"
     if curvature.is_unsymmetric:
         return (
@@ -273,11 +357,11 @@ def _against(
     fall = probe.fall(limits) if flat else None
     if fall is not None:
         return f"the cost falls by {fall[1]:.1e} over {RULE.distances[-1]:g} along a flat direction"
-    against = _contradiction(probe, curvature, limits)
+    against = _contradiction(probe, curvature, drawn, limits)
     if against or not flat:
         return against
-    largest = max(abs(curvature.min_eigenvalue), abs(curvature.max_eigenvalue))
-    if curvature.min_eigenvalue + curvature.doubt < 0.0 and largest <= limits[1]:
+    # A tolerance of the Hessian's own size passes every point; the sign then has to decide.
+    if curvature.size <= limits[1] and curvature.side(_usual(here)) <= 0:
         return (
             f"curvature is negative, {curvature.min_eigenvalue:.1e}, and nowhere more than the "
             f"curvature_tolerance of {limits[1]:.0e}: lower that to the cost's scale"
@@ -285,15 +369,25 @@ def _against(
     return ""
 
 
-def _is_symmetric(here: Evaluation, curvature: Curvature, limits: tuple[float, float]) -> bool:
+def _usual(here: Evaluation) -> Threshold:
+    """Return the curvature that counts as none where nobody says so."""
+    return default_tolerances(here.precision).curvature
+
+
+def _is_symmetric(here: Evaluation, curvature: Curvature) -> bool:
     """Whether the cost is flat along its symmetries, as a combination that nobody chose tells.
 
-    Along an orbit the gradient turns with the point, so that it changes by its own size at most.
+    Along an orbit there is no slope, and the gradient turns with the point, so that it changes by
+    its own size at most.
     """
+    slopes = here.symmetries @ as_real(here.gradient)
+    scale = here.conversion_size + curvature.size * max(1.0, here.largest_entry)
+    if np.abs(slopes).max() > _ROUNDINGS * here.precision * scale:
+        return False
     shares = np.random.default_rng(_SEED).standard_normal(len(here.symmetries))
     along = from_real(shares / np.linalg.norm(shares) @ here.symmetries, here.space.zero())
     rounding = math.sqrt(here.precision) * curvature.size
-    return here.norm(here.hessian(along)) <= _ORBITS * here.gradient_norm + limits[1] + rounding
+    return here.norm(here.hessian(along)) <= _ORBITS * here.gradient_norm + rounding
 
 
 def _told_apart(here: Evaluation, limits: tuple[float, float]) -> str:
@@ -316,7 +410,9 @@ def _told_apart(here: Evaluation, limits: tuple[float, float]) -> str:
     )
 
 
-def _contradiction(probe: Probe, curvature: Curvature, limits: tuple[float, float]) -> str:
+def _contradiction(
+    probe: Probe, curvature: Curvature, drawn: Drawn, limits: tuple[float, float]
+) -> str:
     """Ask the cost along the direction of the certificate, and along one that nobody chose."""
     here, bend = probe.here, curvature.bend
     if math.isnan(bend):
@@ -324,10 +420,8 @@ def _contradiction(probe: Probe, curvature: Curvature, limits: tuple[float, floa
     against = contradiction(probe, bend, limits)
     if against or here.manifold.dim == 1:
         return against
-    other = here.space.random(np.random.default_rng(_SEED))
-    product = here.hessian(other)
-    against = contradiction(Probe(here, other), here.inner(other, product), limits)
-    return against or wrong_hessian(here, other, product, curvature.size)
+    bend = here.inner(drawn.vector, drawn.product)
+    return contradiction(Probe(here, drawn.vector), bend, limits)
 
 
 def certify(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -21,6 +20,7 @@ from riemtr.solvers.certificate import (
 from riemtr.solvers.iteration import history_table
 from riemtr.solvers.result_files import load_result, save_result
 from riemtr.solvers.status import Reason, Status
+from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
 
 __all__ = ["Certified", "Result", "load_result"]
 
@@ -41,7 +41,7 @@ class Certified(IntEnum):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Result:
+class Result(Summarised):
     """Outcome of a solver.
 
     Attributes
@@ -138,14 +138,25 @@ class Result:
         """Trust-region radius at the end, with which a further run can go on."""
         return float(self.history["radius"][-1])
 
-    def save(self, path: Any) -> None:
-        """Save the result to a new ``.npz`` file, without pickles.
+    def save(self, path: Any, about: Any = None, overwrite: bool = False) -> None:
+        """Save the result to a ``.npz`` file, without pickles; a file that exists stays.
+
+        Parameters
+        ----------
+        path : path-like
+        about : dict, optional
+            What else to keep, such as the problem's name: the member ``about.json`` of the archive.
+        overwrite : bool
+            Replace a file that exists.
+
+        Notes
+        -----
 
         The point, the history and all numbers are kept, and the certificate if it was asked for;
         the problem is not. :func:`riemtr.load_result` reads it, and ``solver.solve(problem,
         start=loaded)`` goes on from it.
         """
-        save_result(self, path)
+        save_result(self, path, about, overwrite)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what was found and not what it was found with: costs need not pickle.
@@ -163,47 +174,47 @@ class Result:
             "evaluation": None,
         }
 
-    def _summary(self) -> list[tuple[str, str]]:
-        counts = self.counts
-        known = self.evaluation is not None  # not after pickling
+    def summary(self) -> Summary:
+        """Return the result in words; a certificate that nobody asked for is not computed."""
+        known = self.certificate if is_known(self, "certificate") else None
+        verdict = "not computed yet: ask for result.certificate"
+        if known is not None:
+            verdict = f"{known.verdict_in_words}; {known.curvature_in_words}"
+        escapes = int(np.count_nonzero(self.history["escaped"]))
+        left = f"left {plural(escapes, 'saddle point')} along negative curvature"
+        return Summary(
+            "Result",
+            (
+                ("status", str(self.reason)),
+                ("certificate", verdict),
+                *([] if known is None else [("meaning", known.meaning)]),
+                ("cost", f"{self.cost:.12g}"),
+                ("gradient norm", f"{self.gradient_norm:.3e}"),
+                ("effort", self._effort),
+                *([("escapes", left)] if escapes else []),
+                ("point", _shown(self.point)),
+                ("solver", str(self.solver)),
+            ),
+            tone=GOOD if known is not None and self.certified else DOUBTFUL,
+            line=f"{self.status.name.lower().replace('_', ' ')}: "
+            f"{'no certificate yet' if known is None else known.verdict}, cost {self.cost:.12g}, "
+            f"gradient norm {self.gradient_norm:.1e}, {plural(self.iterations, 'iteration')}, "
+            f"{self.seconds:.3g} s",
+        )
+
+    @property
+    def _effort(self) -> str:
+        """How long the run took, and what it asked the cost for."""
         by_differences = (
-            known
+            self.evaluation is not None  # as it is after pickling
             and is_known(self.evaluation, "hessian_kind")
             and self.evaluation.hessian_kind == "differences"
         )
-        return [
-            ("status", str(self.reason)),
-            ("cost", f"{self.cost:.12g}"),
-            ("gradient norm", f"{self.gradient_norm:.3e}"),
-            ("certificate", self._certificate_in_words),
-            ("iterations", f"{self.iterations} in {self.seconds:.4g} s"),
-            (
-                "evaluations",
-                f"{counts.costs} costs, {counts.gradients} gradients, "
-                f"{counts.hessian_products} Hessian products"
-                f"{' (by differences of gradients)' if by_differences else ''}, "
-                f"{counts.hessian_matrices} Hessian matrices",
-            ),
-            ("solver", str(self.solver)),
-        ]
-
-    @property
-    def _certificate_in_words(self) -> str:
-        if not is_known(self, "certificate"):
-            return "not computed yet: ask for result.certificate"
-        return f"{self.certificate.verdict_in_words}; {self.certificate.curvature_in_words}"
-
-    def __repr__(self) -> str:
-        lines = (f"  {name + ':':<15}{value}" for name, value in self._summary())
-        return "\n".join(["Result", *lines])
-
-    def _repr_html_(self) -> str:
-        cells = (
-            f"<tr><th style='text-align:left'>{name}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._summary()
-        )
-        return f"<table>{''.join(cells)}</table>"
+        how = " (by differences of gradients)" if by_differences else ""
+        names = ("costs", "gradients", f"Hessian products{how}", "Hessian matrices")
+        counts = zip(names, self.counts.as_dict().values(), strict=True)
+        used = ", ".join(f"{count} {name}" for name, count in counts if count)
+        return f"{plural(self.iterations, 'iteration')} in {self.seconds:.3g} s: {used}"
 
     def plot(self, axes: Any = None) -> Any:
         """Draw gradient norm and cost against the iteration; needs the extra ``plot``.
@@ -213,3 +224,15 @@ class Result:
         from riemtr.solvers.convergence_plot import plot_convergence
 
         return plot_convergence(self.history, axes)
+
+
+def _shown(point: Any) -> str:
+    """Show the first and last entries of a point, or the shapes of its parts."""
+    if isinstance(point, np.ndarray) and point.ndim == 1:
+        with np.printoptions(precision=3, threshold=8, edgeitems=3, suppress=True):
+            return f"{point} ({plural(point.size, 'number')})"
+    if isinstance(point, np.ndarray):
+        return f"an array of {' x '.join(str(length) for length in point.shape)} numbers"
+    if isinstance(point, dict):
+        point = point.values()
+    return "\n".join(_shown(part) for part in point)

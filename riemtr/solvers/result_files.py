@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 
-from riemtr.files import write_atomically
+from riemtr.files import check_expansion, json_text, write_atomically
 from riemtr.problem import Counts, Threshold
 from riemtr.problem.lazy import is_known, provide
 from riemtr.solvers.certificate import Certificate
@@ -24,11 +26,11 @@ if TYPE_CHECKING:
 _FORMAT = 1
 
 
-def save_result(result: Result, path: Any) -> None:
-    """Save a result to a new ``.npz`` file."""
+def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = False) -> None:
+    """Save a result to a ``.npz`` file, with ``about`` beside it as the member ``about.json``."""
     path = Path(path)
-    if path.exists():
-        raise FileExistsError(f"{path} exists; choose a new path, or remove it first")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists; choose a new path, or pass overwrite=True")
     arrays: dict[str, np.ndarray] = {}
     known = {
         "format": _FORMAT,
@@ -57,6 +59,9 @@ def save_result(result: Result, path: Any) -> None:
     arrays["result"] = np.array(json.dumps(known))
     archive = io.BytesIO()
     np.savez_compressed(archive, **arrays)  # type: ignore[arg-type]
+    if about is not None:
+        with ZipFile(archive, "a") as members:
+            members.writestr("about.json", json_text(about))
     write_atomically(path, archive.getvalue())
 
 
@@ -79,12 +84,14 @@ def load_result(path: Any) -> Result:
     from riemtr.solvers.result import Result
 
     try:
+        if is_zipfile(path):
+            check_expansion(Path(path))
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         known = json.loads(str(arrays["result"]))
     except FileNotFoundError:
         raise
-    except (KeyError, ValueError, OSError, EOFError) as error:
+    except (KeyError, ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is no result saved by result.save(path): {error}") from None
     if known["format"] != _FORMAT:
         raise ValueError(

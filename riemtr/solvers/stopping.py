@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riemtr.arguments import check_nonnegative, is_real
+from riemtr.errors import ArgumentError
 from riemtr.manifolds import TangentSpace
 from riemtr.problem import Evaluation, Problem, Threshold
 from riemtr.problem.cost_differences import contradicting_slope
@@ -74,7 +75,7 @@ def check_tolerances(gradient: Any, curvature: Any, relative: Any = None) -> Non
         ("relative_tolerance", relative),
     ):
         if value is not None and not (is_real(value) and value >= 0.0):
-            raise ValueError(f"{name} must be a nonnegative number, or None; got {value!r}")
+            raise ArgumentError(name, "be a nonnegative number, or None", value)
 
 
 def default_tolerances(

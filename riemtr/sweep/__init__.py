@@ -1,8 +1,8 @@
 """Grids of settings: the same cells whatever runs them, in a store that survives."""
 
+from riemtr.progress import Progress
 from riemtr.sweep.cells import Cell
 from riemtr.sweep.outcomes import Failure, Outcome
-from riemtr.sweep.progress import Progress
 from riemtr.sweep.run import sweep
 from riemtr.sweep.table import Table, read
 

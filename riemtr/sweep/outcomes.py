@@ -6,10 +6,13 @@ import json
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from riemtr.executors import unpacked
 from riemtr.imports import place
+from riemtr.store import Record, read_store
 from riemtr.sweep.cells import RESERVED, Cell, Task, Value, scalar
 
 _MESSAGE = 1000  # characters of an error kept
@@ -62,6 +65,73 @@ class Outcome:
     failure: Failure | None = None
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.cell}" if self.failure is None else f"{self.cell}: {self.failure}"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a store holds.
+
+    Attributes
+    ----------
+    outcomes : dict
+        By key of the cell.
+    made_with : dict
+        The code of the task and the software that they are from; likewise.
+    damaged : int
+        Records that could not be read.
+    """
+
+    outcomes: dict[str, Outcome]
+    made_with: dict[str, Record]
+    damaged: int = 0
+
+    @property
+    def environments(self) -> list[dict[str, Any]]:
+        """The software that outcomes are from, each once."""
+        found = [made["environment"] for made in self.made_with.values()]
+        return [one for i, one in enumerate(found) if one not in found[:i]]
+
+
+def read_outcomes(path: Path) -> Kept:
+    """Read the store of a sweep, also while it is running."""
+    identity, records, damaged = read_store(path)
+    if "task" not in identity:
+        raise ValueError(f"store must be that of a sweep; {str(path)!r} is that of another run")
+    return from_records(identity["task"], records, damaged)
+
+
+def from_records(task: str, records: Mapping[str, Record], damaged: int = 0) -> Kept:
+    """Return the outcomes of a task that records hold, and what they were made with."""
+    unknown: Record = {"code": None, "environment": {}}  # where its own record is damaged
+    kept = Kept({}, {}, damaged)
+    for key, record in records.items():
+        if "settings" not in record:
+            continue
+        failure = None if record["failure"] is None else Failure(**record["failure"])
+        cell = Cell(task, record["settings"], record["seed"])
+        times = record["seconds"], record["cpu_seconds"]
+        kept.outcomes[key] = Outcome(cell, record["values"], failure, *times)
+        kept.made_with[key] = records.get(record["made_with"], unknown)
+    return kept
+
+
+def as_record(outcome: Outcome, made_with: str) -> Record:
+    """Return an outcome as a record, with the key of the record of what it was made with."""
+    parts = asdict(outcome)
+    cell = parts.pop("cell")
+    return {"settings": cell["settings"], "seed": cell["seed"], **parts, "made_with": made_with}
+
+
+def run_packed(content: bytes, cell: Cell) -> Outcome:
+    """Run a cell in a worker, where the task arrives as bytes."""
+    try:
+        task = unpacked(content)
+    except BaseException as error:  # a module that leaves Python must not take the worker along
+        return Outcome(cell, {}, describe(error))
+    return run_cell(task, cell)
 
 
 def run_cell(task: Task, cell: Cell) -> Outcome:

@@ -10,6 +10,8 @@ from typing import Any
 
 from riemtr.errors import MissingExtraError
 from riemtr.files import save_figure, save_json
+from riemtr.progress import Watcher, watching
+from riemtr.sweep.outcomes import read_outcomes
 from riemtr.sweep.phase_figures import Map, figure, success_map
 from riemtr.sweep.phase_transition import (
     GRIDS,
@@ -19,9 +21,7 @@ from riemtr.sweep.phase_transition import (
     expected_cost,
     trial,
 )
-from riemtr.sweep.progress import Progress
 from riemtr.sweep.run import sweep
-from riemtr.sweep.store import read_store
 from riemtr.sweep.table import Table, read
 
 FIGURE, SUMMARY = "phase-transition.png", "summary.json"
@@ -34,9 +34,9 @@ def run_maps(
     *,
     repetitions: int = 5,
     run: Callable[..., Table] = sweep,
-    progress: Callable[[str, Progress], None] | None = None,
+    progress: bool | Watcher = False,
 ) -> dict[str, Table]:
-    """Run the trials of maps, each into a store of its own, ``<map>.jsonl`` in a folder.
+    """Run the trials of maps, each into a store of its own, ``<map>.sqlite`` in a folder.
 
     A folder is for one experiment: it is refused if it has a map of another.
 
@@ -49,9 +49,9 @@ def run_maps(
     repetitions : int
         Trials of each setting; the paper has five.
     run : callable
-        :func:`sweep`, perhaps with some of its options set: backend, workers, resume...
-    progress : callable, optional
-        Gets the map's name and its :class:`Progress`.
+        :func:`sweep`, perhaps with some of its options set: backend, n_jobs, resume...
+    progress : bool or callable
+        As that of :func:`sweep`, with the map's name as the stage.
 
     Returns
     -------
@@ -60,21 +60,17 @@ def run_maps(
     """
     _check_folder(folder, what)
     tables = {}
-    for name in maps:
-
-        def report(now: Progress, name: str = name) -> None:
-            if progress is not None:
-                progress(name, now)
-
-        tables[name] = run(
-            trial,
-            what.settings(name),
-            repetitions=repetitions,
-            store=folder / f"{name}.jsonl",
-            cost=expected_cost,
-            progress=report,
-            name=NAME,
-        )
+    with watching(progress) as watch:
+        for name in maps:
+            tables[name] = run(
+                trial,
+                what.settings(name),
+                repetitions=repetitions,
+                store=folder / f"{name}.sqlite",
+                cost=expected_cost,
+                progress=lambda now, name=name: watch(replace(now, stage=name)),
+                name=NAME,
+            )
     return tables
 
 
@@ -94,7 +90,7 @@ def save_maps(
         for name, table in tables.items()
         if len(table.failed) < len(table)
     }
-    made_with = [one for path in stores.values() for one in read_store(path).environments]
+    made_with = [one for path in stores.values() for one in read_outcomes(path).environments]
     summary = {
         "experiment": NAME,
         **what.common,
@@ -127,14 +123,14 @@ def title(what: PhaseTransition) -> str:
 
 def _stores(folder: Path) -> dict[str, Path]:
     """The stores that a folder has, by map."""
-    paths = {name: folder / f"{name}.jsonl" for name in MAPS}
+    paths = {name: folder / f"{name}.sqlite" for name in MAPS}
     return {name: path for name, path in paths.items() if path.exists()}
 
 
 def _check_folder(folder: Path, what: PhaseTransition) -> None:
     """Raise an error where a map of another experiment would be drawn beside this one."""
     for path in _stores(folder).values():
-        for outcome in read_store(path).outcomes.values():
+        for outcome in read_outcomes(path).outcomes.values():
             there = outcome.cell.settings
             different = [
                 f"{name} = {there.get(name)!r} there, {value!r} here"

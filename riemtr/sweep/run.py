@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from riemtr.arguments import integer
-from riemtr.interrupts import interrupts_ignored
-from riemtr.sweep.cells import Cell, Task, make_cells
-from riemtr.sweep.crews import Crew, check_backend, hire
-from riemtr.sweep.fingerprint import fingerprint
-from riemtr.sweep.outcomes import Outcome
-from riemtr.sweep.progress import Cost, Estimate, Progress, largest_first
-from riemtr.sweep.schedule import run_all
-from riemtr.sweep.store import Store, open_store
+from riemtr.arguments import check_positive, integer
+from riemtr.environment import environment
+from riemtr.executors import check_backend, hired, packed, run_all
+from riemtr.files import made_folder
+from riemtr.identity import difference, digest, is_other_source, source_of
+from riemtr.progress import Progress, Watcher, watching
+from riemtr.store import Record, Store
+from riemtr.sweep.cells import SEED, Cell, Task, make_cells
+from riemtr.sweep.outcomes import (
+    Kept,
+    Outcome,
+    as_record,
+    describe,
+    from_records,
+    run_cell,
+    run_packed,
+)
 from riemtr.sweep.table import Table
 
-Observer = Callable[[Progress], None]
+Cost = Callable[[Mapping[str, Any]], float]
+"""``cost(settings)``: time a cell takes, in any unit."""
+
+# Packages that a result depends on beside those that any does.
+_PACKAGES = ("joblib", "distributed")
+# Values listed in an error.
+_LISTED = 6
 
 
 def sweep(
@@ -34,11 +51,12 @@ def sweep(
     retry_failed: bool = False,
     accept_changes: bool = False,
     backend: str = "serial",
-    workers: int | None = None,
+    n_jobs: int | None = None,
     scheduler: str | None = None,
     cost: Cost | None = None,
-    progress: Observer | None = None,
+    progress: bool | Watcher = False,
     tries: int = 3,
+    max_seconds: float = math.inf,
     name: str | None = None,
 ) -> Table:
     """Run a task for every setting of a grid, several times each.
@@ -61,7 +79,8 @@ def sweep(
         The seeds themselves, instead.
     store : path, optional
         A file to keep every outcome in as soon as it is there; :func:`read` reads it. It
-        survives a killed run and a full disk, and takes one run at a time.
+        survives a killed run and a full disk, and takes one run at a time. See
+        :mod:`riemtr.store`.
     resume : bool
         Continue a store that exists: only what is missing is run. The grid may have grown.
     retry_failed : bool
@@ -72,18 +91,21 @@ def sweep(
         its module; a change elsewhere goes unnoticed.
     backend : {"serial", "processes", "dask"}
         This process, several on this machine (extra ``parallel``), or a Dask cluster (``dask``).
-    workers : int, optional
-        How many; as many as there are cores if not given.
+    n_jobs : int, optional
+        How many processes; as many as there are cores if not given, or -1.
     scheduler : str, optional
         Address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``; if not given, a cluster is
         started on this machine.
     cost : callable, optional
-        ``cost(settings)``: how long a cell takes, in any unit. The largest are run first, and the
-        estimate of the time left begins with it.
-    progress : callable, optional
-        Gets a :class:`Progress` at the start and whenever cells have ended.
+        ``cost(settings)``: how long a cell takes, in any unit. The largest are run first.
+    progress : bool or callable
+        Show progress, or call it with a :class:`riemtr.progress.Progress` at the start and whenever
+        cells have ended, with the :class:`Outcome` of the last one as its detail.
     tries : int
         How often a cell may kill the worker that runs it.
+    max_seconds : float
+        Time for one cell; one that takes longer has failed. Code that cannot be interrupted is
+        ended with its process, where it has one.
     name : str, optional
         Of the task, part of what makes a cell; its module and name if not given.
 
@@ -114,80 +136,124 @@ def sweep(
     cells = make_cells(task_name, grid, chosen)
     _check_arguments(task, cells[0])
     path = None if store is None else Path(store)
-    check_backend(backend, workers, scheduler)
-    if cost is not None and not callable(cost):
-        raise ValueError(f"cost must be a function of the settings; got {cost!r}")
+    check_backend(backend, n_jobs, scheduler)
+    if max_seconds != math.inf:
+        check_positive("max_seconds", max_seconds, " or inf")
+    ordered = _largest_first(cells, cost)
+    made: Record = {"code": source_of(task), "environment": environment(*_PACKAGES)}
     resume = resume or retry_failed or accept_changes
-    code = fingerprint(task)
-    with open_store(
-        path,
-        task_name,
-        cells,
-        resume=resume,
-        retry_failed=retry_failed,
-        code=code,
-        accept_changes=accept_changes,
-    ) as kept:
-        missing = [cell for cell in cells if _is_missing(cell, kept, retry_failed)]
-        if missing:
-            with _sent_home(hire(task, backend, workers, scheduler)) as crew:
-                _run(cells, missing, crew, kept, cost, progress or _ignore, tries)
-        elif progress is not None:
-            progress(Estimate(cells, cost, kept.outcomes, workers=1).progress())
+    with (
+        nullcontext() if path is None else made_folder(path.parent),
+        Store(path, {"task": task_name}, resume=resume) as records,
+        watching(progress) as watch,
+    ):
+        kept = from_records(task_name, records.records, records.damaged)
+        _check_cells(path, kept, cells)
+        missing = [cell for cell in ordered if _is_missing(cell, kept, retry_failed)]
+        if not accept_changes:
+            _check_code(path, kept, {cell.key for cell in missing}, made["code"])
+        begin, done, total = time.perf_counter(), len(cells) - len(missing), len(cells)
+        made_with = f"made with {digest(made)}"
+
+        def keep(ended: list[tuple[Cell, Outcome | BaseException]]) -> None:
+            nonlocal done
+            outcomes = [
+                one if isinstance(one, Outcome) else Outcome(cell, {}, describe(one))
+                for cell, one in ended
+            ]
+            new = {one.cell.key: as_record(one, made_with) for one in outcomes}
+            records.keep(new if made_with in records.records else {made_with: made, **new})
+            for outcome in outcomes:
+                kept.outcomes[outcome.cell.key] = outcome
+                done += 1
+                watch(Progress("cells", done, total, time.perf_counter() - begin, outcome))
+
+        watch(Progress("cells", done, total, 0.0))
+        how = (backend, n_jobs, scheduler) if missing else ("serial", None, None)
+        work = partial(run_cell, task)
+        if how[0] != "serial":
+            work = partial(run_packed, packed(task, by_value=scheduler is not None))
+        try:
+            with hired(*how) as workers:
+                run_all(work, missing, workers, keep, tries=tries, max_seconds=max_seconds)
+        except KeyboardInterrupt:
+            where = "nowhere, for want of a store" if path is None else f"in {str(path)!r}"
+            raise KeyboardInterrupt(
+                f"interrupted: {done} of {total} cells are kept {where}; repeat with resume=True "
+                f"to run the others"
+                if done
+                else "interrupted before the first cell had ended"
+            ) from None
         return Table(tuple(kept.outcomes[cell.key] for cell in cells), kept.damaged)
 
 
-def _run(
-    cells: Sequence[Cell],
-    missing: Sequence[Cell],
-    crew: Crew,
-    kept: Store,
-    cost: Cost | None,
-    progress: Observer,
-    tries: int,
-) -> None:
-    """Run what is missing, keep it, and report."""
-    again = {cell.key for cell in missing}
-    past = {key: outcome for key, outcome in kept.outcomes.items() if key not in again}
-    estimate = Estimate(cells, cost, past, crew.workers)
-    progress(estimate.progress())
-
-    def keep(outcomes: Sequence[Outcome]) -> None:
-        if outcomes:
-            kept.append(outcomes)
-        for outcome in outcomes:
-            progress(estimate.note(outcome))
-
-    try:
-        run_all(largest_first(missing, cost), crew, keep, tries)
-    except KeyboardInterrupt:
-        now = estimate.progress()
-        if now.done == 0:
-            raise KeyboardInterrupt("interrupted before the first cell had ended") from None
-        where = "nowhere, for want of a store" if kept.path is None else f"in {str(kept.path)!r}"
-        raise KeyboardInterrupt(
-            f"interrupted: {now.done} of {now.total} cells are kept {where}; repeat with resume to "
-            f"run the others"
-        ) from None
+def _largest_first(cells: Sequence[Cell], cost: Cost | None) -> list[Cell]:
+    """Return the cells by falling cost, so that no large one is left for the end."""
+    if cost is None:
+        return list(cells)
+    if not callable(cost):
+        raise ValueError(f"cost must be a function of the settings; got {cost!r}")
+    costs = {cell.key: cost(cell.settings) for cell in cells}
+    for cell in cells:
+        if not (costs[cell.key] > 0 and math.isfinite(costs[cell.key])):
+            raise ValueError(
+                f"cost must be positive and finite for every cell; got {costs[cell.key]!r} for "
+                f"{cell}"
+            )
+    return sorted(cells, key=lambda cell: -costs[cell.key])
 
 
-@contextmanager
-def _sent_home(crew: Crew) -> Iterator[Crew]:
-    """Close a crew at the end; who presses Ctrl-C once more leaves no process behind."""
-    try:
-        yield crew
-    finally:
-        with interrupts_ignored():
-            crew.close()
+def _check_cells(path: Path | None, kept: Kept, cells: Sequence[Cell]) -> None:
+    """Raise an error where a store has cells that the grid has not: it is of another experiment."""
+    wanted = {cell.key for cell in cells}
+    strangers = [one.cell for key, one in kept.outcomes.items() if key not in wanted]
+    if not strangers:
+        return
+    there, here = _values(strangers), _values(cells)
+    other = {
+        name: [value for value in there.get(name, ["not set"]) if value not in values]
+        for name, values in {**{name: ["not set"] for name in there}, **here}.items()
+    }
+    different = difference(
+        {name: _listed(values) for name, values in other.items() if values},
+        {name: _listed(here.get(name, ["not set"])) for name, values in other.items() if values},
+    )
+    raise ValueError(
+        f"store {str(path)!r} belongs to another experiment: "
+        f"{'; '.join(different) or f'{strangers[0]} is there and not here'}; repeat that grid, "
+        f"extend it by further values, or choose another store"
+    )
 
 
-def _is_missing(cell: Cell, kept: Store, retry_failed: bool) -> bool:
+def _values(cells: Sequence[Cell]) -> dict[str, list[str]]:
+    """Return the values of each setting, and the seeds, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for name, value in {**cell.settings, SEED: cell.seed}.items():
+            found.setdefault(name, {})[repr(value)] = None
+    return {name: list(values) for name, values in found.items()}
+
+
+def _listed(values: Sequence[str]) -> str:
+    more = [f"... ({len(values)} values)"] if len(values) > _LISTED else []
+    return ", ".join([*values[:_LISTED], *more])
+
+
+def _check_code(path: Path | None, kept: Kept, again: set[str], code: str) -> None:
+    """Raise an error where outcomes that stay are of other code than what is to be run."""
+    codes = [made["code"] for key, made in kept.made_with.items() if key not in again]
+    others = sum(is_other_source(code, one) for one in codes)
+    if others:
+        raise ValueError(
+            f"store {str(path)!r} has results of other code: the task was changed since {others} "
+            f"of its {len(codes)} cells were run, or is another function of the same name; choose "
+            f"another store to run them all with this code, or keep them with accept_changes=True"
+        )
+
+
+def _is_missing(cell: Cell, kept: Kept, retry_failed: bool) -> bool:
     known = kept.outcomes.get(cell.key)
     return known is None or (retry_failed and known.failure is not None)
-
-
-def _ignore(progress: Progress) -> None:
-    """Report to nobody."""
 
 
 def _check_task(task: Any) -> None:

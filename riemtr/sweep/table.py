@@ -13,8 +13,7 @@ import numpy as np
 
 from riemtr.files import write_atomically
 from riemtr.sweep.cells import FAILURE, SECONDS, SEED, Cell
-from riemtr.sweep.outcomes import Outcome
-from riemtr.sweep.store import read_store
+from riemtr.sweep.outcomes import Outcome, read_outcomes
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Table:
     ----------
     outcomes : tuple of Outcome
     damaged : int
-        Lines of the store that could not be read, and were skipped.
+        Records of the store that could not be read, and were run again.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -83,7 +82,7 @@ def read(path: str | os.PathLike[str]) -> Table:
     path : path
         As given to :func:`sweep`.
     """
-    content = read_store(Path(path))
+    content = read_outcomes(Path(path))
     outcomes = list(content.outcomes.values())
     names = list(outcomes[0].cell.settings) if outcomes else []
     ordered = sorted(outcomes, key=lambda outcome: _order(outcome.cell, names))

@@ -43,7 +43,7 @@ def test_the_options_of_solve_are_in_its_help():
     outcome = CliRunner().invoke(app, ["solve", "--help"], env={"COLUMNS": "120"})
     for option in ("-p", "--solver", "--radius", "--tolerance", "--curvature-tolerance"):
         assert option in outcome.output
-    for option in ("--max-iterations", "--max-seconds", "--seed", "--out", "--plot", "--force"):
+    for option in ("--max-iterations", "--max-seconds", "--rng", "--out", "--plot", "--force"):
         assert option in outcome.output
 
 

@@ -1,35 +1,28 @@
 from functools import partial
 
 import pytest
-from rich.console import Console
 
 from riemtr.cli.sweep_tasks import own_task, phase_transition
-from riemtr.cli.sweep_view import SweepBars
 from riemtr.sweep import sweep
 
 HOW = partial(sweep, backend="serial", resume=False)
 MINE = "tests.sweep.tasks:draw"
 
 
-@pytest.fixture
-def bars():
-    return SweepBars(Console(quiet=True))
-
-
-def test_a_function_over_its_grid(tmp_path, bars):
-    report = own_task(MINE, {}, ["n=1,2"], tmp_path, 3, HOW, bars)
+def test_a_function_over_its_grid(tmp_path):
+    report = own_task(MINE, {}, ["n=1,2"], tmp_path, 3, HOW, lambda now: None)
     (table,) = report.tables
     assert list(table.columns["twice"]) == [2, 2, 2, 4, 4, 4]
-    assert [path.name for path in report.saved] == ["cells.jsonl", "cells.csv"]
+    assert [path.name for path in report.saved] == ["cells.sqlite", "cells.csv"]
     assert all(path.exists() for path in report.saved)
 
 
-def test_one_map_of_the_phase_transition(tmp_path, bars):
+def test_one_map_of_the_phase_transition(tmp_path):
     given = {"map": "p-n", "grid": "quick"}
-    report = phase_transition(given, None, tmp_path, 1, HOW, bars)
-    assert len(report.tables) == len(report.lines) == 1
-    assert report.lines[0].startswith("[bold]p-n[/]")
-    assert report.saved[0] == tmp_path / "p-n.jsonl"
+    report = phase_transition(given, None, tmp_path, 1, HOW, lambda now: None)
+    assert len(report.tables) == len(report.summary.pairs) == 1
+    assert report.summary.pairs[0][0] == "p-n"
+    assert report.saved[0] == tmp_path / "p-n.sqlite"
 
 
 @pytest.mark.parametrize(
@@ -46,17 +39,17 @@ def test_one_map_of_the_phase_transition(tmp_path, bars):
             {},
             "must be a function; 'tests.sweep.tasks:os' is of type module",
         ),
-        (MINE, {"condition_number": 3.0}, "--condition-number is for phase-transition"),
+        (MINE, {"condition_number": 3.0}, "condition_number must go with phase-transition"),
     ],
 )
-def test_what_is_no_task_is_refused(name, given, message, tmp_path, bars):
+def test_what_is_no_task_is_refused(name, given, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        own_task(name, given, ["n=1"], tmp_path, 1, HOW, bars)
+        own_task(name, given, ["n=1"], tmp_path, 1, HOW, lambda now: None)
 
 
-def test_all_stores_are_looked_at_before_the_first_map(tmp_path, bars):
-    own_task(MINE, {}, ["n=1"], tmp_path, 1, HOW, bars)
-    (tmp_path / "cells.jsonl").rename(tmp_path / "p-n.jsonl")
-    with pytest.raises(FileExistsError, match=r"p-n\.jsonl exists: continue it with --resume"):
-        phase_transition({"grid": "quick"}, None, tmp_path, 1, HOW, bars)
-    assert not (tmp_path / "k-n.jsonl").exists()
+def test_all_stores_are_looked_at_before_the_first_map(tmp_path):
+    own_task(MINE, {}, ["n=1"], tmp_path, 1, HOW, lambda now: None)
+    (tmp_path / "cells.sqlite").rename(tmp_path / "p-n.sqlite")
+    with pytest.raises(FileExistsError, match=r"p-n\.sqlite exists: continue it with --resume"):
+        phase_transition({"grid": "quick"}, None, tmp_path, 1, HOW, lambda now: None)
+    assert not (tmp_path / "k-n.sqlite").exists()

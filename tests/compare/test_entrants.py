@@ -143,7 +143,7 @@ def test_objects_are_named_after_their_presets_and_numbered_where_these_are_the_
 
 
 def test_names_must_differ():
-    with pytest.raises(ValueError, match="'lbfgs' comes twice: pass a dict"):
+    with pytest.raises(ValueError, match="'lbfgs' comes twice: give it once"):
         as_entrants(["lbfgs", "lbfgs"])
     with pytest.raises(ValueError, match="at least one"):
         as_entrants([])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from riemtr.compare.figures import convergence_figure, profiles_figure
-from riemtr.compare.page_data import page_data
+from riemtr.compare.page_figures import marks_figure as page_marks
 from tests.compare.made_up import comparison, example, run
 from tests.compare.page_examples import recovery_comparison
 
@@ -54,8 +54,8 @@ def test_a_solver_has_its_colour_in_any_order():
         drawn = {
             k: line.get_color() for k, line in lines_of(profiles_figure(found).axes[0]).items()
         }
-        data = page_data(found)
-        assert dict(zip(data["solvers"], data["colours"], strict=True)) == drawn
+        marks = {trace["name"]: trace["marker"]["color"] for trace in page_marks(found)["data"]}
+        assert marks == drawn
         seen.append(drawn)
     assert seen[0] == seen[1]
     assert len(set(seen[0].values())) == 3

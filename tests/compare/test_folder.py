@@ -7,9 +7,11 @@ from matplotlib.figure import Figure
 from riemtr.compare import figures, load, write_folder
 from riemtr.compare import folder as module
 from riemtr.compare.folder import journal_path, runs_csv
-from riemtr.compare.journal import Journal
+from riemtr.compare.journal import keep, open_runs
 from riemtr.errors import MissingExtraError
+from riemtr.sweep import sweep
 from tests.compare.made_up import comparison, example, run
+from tests.sweep.tasks import draw
 
 ALWAYS = ["comparison.json", "runs.csv", "environment.json"]
 ALL = [*ALWAYS, "profiles.png", "convergence-easy.png", "page.html"]
@@ -126,20 +128,17 @@ def test_finished_runs_are_kept_until_the_comparison_is_written(tmp_path, monkey
     monkeypatch.setattr(module, "_write_figures", lambda comparison, folder: [])
     folder = tmp_path / "new"
     journal = journal_path(folder)
-    kept = Journal(journal, dict)
-    assert not folder.exists()  # before there is something to keep
-    for one in example().runs:
-        kept.keep(one)
-    assert journal == folder / "runs.jsonl"
+    with open_runs(journal, dict, resume=False) as store:
+        for one in example().runs:
+            keep(store, one)
+    assert journal == folder / "runs.sqlite"
     found = load(journal)
     assert found.runs == example().runs
     assert found.settings == {"tolerances": [1e-6], "interrupted": True}
     whole = journal.read_bytes()
-    journal.write_bytes(whole[:-5])  # killed while it wrote
-    assert load(journal).runs == example().runs[:-1]
-    with pytest.raises(FileExistsError, match="continue it with resume, choose another folder"):
+    with pytest.raises(FileExistsError, match="continue it with resume=True"):
         journal_path(folder)
-    with pytest.raises(ValueError, match="choose one of them"):
+    with pytest.raises(ValueError, match="resume must not go with force=True"):
         journal_path(folder, force=True, resume=True)
     assert journal_path(folder, resume=True) == journal
     assert journal.exists()
@@ -158,8 +157,13 @@ def test_finished_runs_are_kept_until_the_comparison_is_written(tmp_path, monkey
         journal_path(folder, resume=True)  # nothing is left to do
 
 
-def test_lines_of_something_else_are_no_comparison(tmp_path):
-    for line in ('{"a": 1}', "[]", "no"):
-        (tmp_path / "runs.jsonl").write_text(f"{line}\n")
-        with pytest.raises(ValueError, match="its lines are no records of runs"):
-            load(tmp_path / "runs.jsonl")
+def test_what_is_no_store_or_that_of_something_else_is_no_comparison(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    for line in ('{"comparison": 1}', "[]", "no"):
+        path.write_text(f"{line}\n")
+        with pytest.raises(ValueError, match="was left as it is"):
+            load(path)
+    path.unlink()
+    sweep(draw, {"n": [1]}, store=path)
+    with pytest.raises(ValueError, match="it is the store of another kind of run"):
+        load(path)

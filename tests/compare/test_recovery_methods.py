@@ -23,7 +23,7 @@ ROUNDED = ("riemtr", "riemtr-exact", "pymanopt-tr")
 def comparison():
     seen = []
     found = compare_recovery(
-        starts=2, seed=3, n=6, p=1500, progress=lambda run, done, total: seen.append((done, total))
+        starts=2, rng=3, n=6, p=1500, progress=lambda now: seen.append((now.done, now.total))
     )
     assert seen == [(i, 12) for i in range(1, 13)]
     return found
@@ -64,7 +64,7 @@ def test_settings_reproduce_it(comparison):
     parameters = settings["problems"]["dictionary-recovery"]
     assert parameters == {"n": 6, "p": 1500, "theta": 0.2, "condition": 10.0, "noise": 0.0}
     assert settings["solvers"]["msp"].startswith("matching, stretching, projection")
-    only = compare_recovery(["msp"], starts=2, seed=3, n=6, p=1500)
+    only = compare_recovery(["msp"], starts=2, rng=3, n=6, p=1500)
     again = eval(only.settings["command"], {"riemtr": riemtr})
     for found in (only, again):
         runs = [replace(run, seconds=0.0) for run in comparison.runs if run.solver == "msp"]
@@ -221,8 +221,8 @@ def test_patches_of_an_image_have_no_truth():
     ("arguments", "message"),
     [
         ({"methods": ["riemtr", "nothing"]}, "methods must be one of 'fastica', .*got 'nothing'"),
-        ({"methods": ["mps"]}, r"got 'mps' \(did you mean 'msp'\?\)"),
-        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
+        ({"methods": ["mps"]}, r"got 'mps': did you mean 'msp'\?"),
+        ({"rng": -1}, "rng must be an integer of at least 0; got -1"),
         ({"n": 0}, "n must be"),
         ({"image": "camera", "n": 6}, "n must be left out where image is given.*got 6: leave out"),
         ({"image": "camera", "noise": 0.0}, "noise must be left out where image is given"),

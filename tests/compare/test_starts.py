@@ -5,8 +5,8 @@ import pytest
 
 import riemtr
 from riemtr.compare import starts
-from riemtr.compare.deadline import OutOfTime
 from riemtr.compare.starts import random_starts, saddle_starts, search_saddles
+from riemtr.interrupts import OutOfTime
 
 SMALL = {
     "rayleigh": {"n": 12},
@@ -22,7 +22,7 @@ SMALL = {
 def test_saddles_of_registered_problems_are_exact(name):
     problem = riemtr.problems.build(name, rng=0, **SMALL[name]).problem
     count = 1 if name == "low-rank" else 2  # slow: differences of pymanopt's vectors in parts
-    found = saddle_starts(problem, count, seed=0)
+    found = saddle_starts(problem, count, rng=0)
     assert len(found) == count
     costs = [problem.at(saddle.point).cost for saddle in found]
     assert abs(costs[0] - costs[-1]) > 1e-6 or count == 1
@@ -36,7 +36,7 @@ def test_saddles_of_registered_problems_are_exact(name):
 def test_saddles_of_the_rayleigh_quotient_are_eigenvectors():
     case = riemtr.problems.build("rayleigh", rng=1, n=6)
     values = case.truth.details["eigenvalues"]
-    for saddle in saddle_starts(case.problem, 5, seed=0):
+    for saddle in saddle_starts(case.problem, 5, rng=0):
         cost = case.problem.at(saddle.point).cost
         nearest = np.abs(values - cost).argmin()
         assert cost == pytest.approx(values[nearest], abs=1e-14)
@@ -46,28 +46,28 @@ def test_saddles_of_the_rayleigh_quotient_are_eigenvectors():
 
 def test_no_more_than_there_are():
     problem = riemtr.problems.build("rayleigh", rng=0, n=3).problem  # one saddle, one maximizer
-    found = saddle_starts(problem, 10, seed=0)
+    found = saddle_starts(problem, 10, rng=0)
     assert sorted(start.verdict for start in found) == ["maximizer", "saddle"]
 
 
 def test_a_cost_without_saddles_has_none():
     problem = riemtr.problems.build("covariance", rng=0, n=2, samples=20).problem
-    assert saddle_starts(problem, 3, seed=0) == []
+    assert saddle_starts(problem, 3, rng=0) == []
 
 
 def test_it_goes_on_searching_where_others_ended(monkeypatch):
     case = riemtr.problems.build("rayleigh", rng=0, n=6)
-    first, second, third = saddle_starts(case.problem, 3, seed=0)
+    first, second, third = saddle_starts(case.problem, 3, rng=0)
     ends = iter([first] * 17 + [second, third])
     monkeypatch.setattr(
         starts, "_critical_point", lambda problem, point: problem.at(next(ends).point)
     )
-    assert len(saddle_starts(case.problem, 3, seed=0)) == 3
+    assert len(saddle_starts(case.problem, 3, rng=0)) == 3
 
 
 def test_the_search_ends_in_time_and_keeps_what_it_found(monkeypatch):
     case = riemtr.problems.build("rayleigh", rng=0, n=6)
-    one = saddle_starts(case.problem, 1, seed=0)[0]
+    one = saddle_starts(case.problem, 1, rng=0)[0]
     searches = []
 
     def hanging(problem, point):
@@ -102,7 +102,7 @@ def test_whatever_the_cost_raises_there_is_none(monkeypatch):
 
 def test_where_the_cost_is_not_finite_there_is_none():
     problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x[0] * np.nan)
-    assert saddle_starts(problem, 1, seed=0) == []
+    assert saddle_starts(problem, 1, rng=0) == []
 
 
 def test_random_starts_depend_on_the_seed_alone():

@@ -81,7 +81,7 @@ def test_sides(smallest, lower_bound, doubt, tolerance, side):
     curvature = here.curvature
     curvature.min_eigenvalue, curvature.lower_bound = smallest, lower_bound
     curvature.doubt = doubt
-    assert curvature._known_side(Threshold(tolerance)) == side
+    assert curvature.known_side(Threshold(tolerance)) == side
 
 
 def test_a_threshold_is_the_larger_of_absolute_and_relative():

@@ -41,7 +41,7 @@ def by_lanczos(here, tolerance):
 
 
 def decided(curvature, tolerance):
-    return curvature._known_side(Threshold(tolerance))
+    return curvature.known_side(Threshold(tolerance))
 
 
 def rounding(here, values, shift=0.0):

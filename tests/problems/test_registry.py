@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -86,8 +87,7 @@ def test_a_taken_name_is_refused_in_a_fresh_interpreter_too():
 @pytest.mark.parametrize(
     "builder",
     [
-        lambda: None,
-        lambda n=3: None,
+        lambda n: None,
         lambda rng, n: None,
         lambda n, rng: None,
         lambda rng, **options: None,
@@ -95,7 +95,7 @@ def test_a_taken_name_is_refused_in_a_fresh_interpreter_too():
     ],
 )
 def test_a_builder_of_the_wrong_form_is_refused(builders, builder):
-    with pytest.raises(ValueError, match="the builder of 'odd' must take rng first and give"):
+    with pytest.raises(ValueError, match="the builder of 'odd' must take rng first, if at all"):
         register("odd")(builder)
     assert "odd" not in available()
 
@@ -104,7 +104,7 @@ def test_unknown_names_list_the_valid_ones():
     for function in (build, describe):
         with pytest.raises(ValueError, match=r"name must be one of .*'rayleigh'.*") as caught:
             function("rayliegh")
-        assert str(caught.value).endswith("got 'rayliegh' (did you mean 'rayleigh'?)")
+        assert str(caught.value).endswith("got 'rayliegh': did you mean 'rayleigh'?")
 
 
 def test_unknown_parameters_list_the_valid_ones():
@@ -209,7 +209,9 @@ def test_a_bad_entry_point_spoils_only_itself(builders, third_party):
     with pytest.raises(ValueError, match=r"'their-gone' from 'polar_package:gone': Attr.*; mend"):
         build("their-gone")
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"'their-number' must be a function .* of type bool"):
+        with pytest.raises(
+            ValueError, match=r"'their-number' must be a riemtr.Problem, or a .* bool"
+        ):
             build("their-number")
     assert build(third_party, rng=0).problem.manifold.n == 4
 
@@ -242,7 +244,7 @@ def test_an_import_path_is_a_name_and_a_problem_alone_is_a_case():
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("math:pi", "must be a function of rng and parameters .* it is of type float"),
+        ("math:pi", "or a function of rng and parameters .* it is of type float"),
         ("math:no_such", "cannot import the problem 'math:no_such'"),
         ("os.path:join", "must take rng first"),
         (f"{__name__}:nothing", "must return a riemtr.problems.Case or a riemtr.Problem; it ret"),
@@ -257,3 +259,30 @@ def test_a_path_to_something_else_is_refused(path, message):
 def test_a_seed_that_is_none_is_refused_by_name(rng):
     with pytest.raises(ValueError, match=r"rng must be a nonnegative integer, .*; got "):
         riemtr.problems.build("rayleigh", rng=rng)
+
+
+MINE = riemtr.Problem(riemtr.Sphere(4), lambda x: x[0])
+
+
+def without_rng(n=3):
+    """A problem that nothing is drawn for."""
+    return riemtr.Problem(riemtr.Sphere(n), lambda x: x[0])
+
+
+def test_a_problem_itself_and_a_builder_without_rng_serve_too():
+    assert build(f"{__name__}:MINE", rng=0).problem is MINE
+    assert describe(f"{__name__}:MINE") == ("", {})
+    case = build(f"{__name__}:without_rng", rng=0, n=5)
+    assert case.start.shape == (5,)
+    assert describe(f"{__name__}:without_rng")[1] == {"n": 3}
+
+
+@pytest.mark.parametrize("name", [*sorted(OWN), f"{__name__}:without_rng"])
+def test_cases_pickle(name):
+    small = {"n": 6, "p": 300} if name == "dictionary-learning" else {}
+    case = build(name, rng=np.random.default_rng(3), **small)
+    again = pickle.loads(pickle.dumps(case))
+    assert again.problem.at(again.start).cost == case.problem.at(case.start).cost
+    assert (again.name, again.parameters) == (case.name, case.parameters)
+    if case.truth is not None:
+        assert again.truth.distance(again.start) == case.truth.distance(case.start)

@@ -73,7 +73,7 @@ def test_exact_zeros_and_the_truth():
     X = found.coefficients.compute()
     assert np.count_nonzero(X) == np.count_nonzero(sample.coefficients)
     np.testing.assert_allclose(found.dictionary @ X, sample.observations, atol=1e-12)
-    for text in ("6 x 6, from 900 samples", "6 of 6", "exactly sparse, certified"):
+    for text in ("6 x 6, from 900 samples", "6 of 6", "exactly sparse"):
         assert text in repr(found)
 
 
@@ -195,12 +195,12 @@ def test_no_task_sees_more_than_a_block_and_little_comes_back(monkeypatch):
 
 
 def test_a_checkpoint_is_recalled_and_belongs_to_its_data_and_partition(tmp_path, monkeypatch):
-    Y, path = draw(n=3, p=200, theta=0.3).observations, tmp_path / "run.npz"
+    Y, path = draw(n=3, p=200, theta=0.3).observations, tmp_path / "run.sqlite"
     plain = recover_dictionary(partitioned(Y), rng=2, checkpoint=path)
     other = Y.copy()
     other[1, 150] = np.nextafter(other[1, 150], 9.0)
     for data in (Y, partitioned(other), partitioned(Y, 30)):
-        with pytest.raises(ValueError, match=r"different run \(Y: "):
+        with pytest.raises(ValueError, match=r"another run \(Y: "):
             recover_dictionary(data, rng=2, checkpoint=path)
     monkeypatch.setattr(passes, "solve_deflated", lambda *_: pytest.fail("was known"))
     monkeypatch.setattr(passes, "round_against", lambda *_: pytest.fail("was known"))
@@ -210,7 +210,7 @@ def test_a_checkpoint_is_recalled_and_belongs_to_its_data_and_partition(tmp_path
 
 
 def test_an_interrupted_run_continues_bit_for_bit(tmp_path):
-    Y, path = partitioned(draw(n=4, p=400).observations), tmp_path / "run.npz"
+    Y, path = partitioned(draw(n=4, p=400).observations), tmp_path / "run.sqlite"
 
     def impatient(progress):
         if (progress.stage, progress.done) == ("round", 2):
@@ -220,7 +220,8 @@ def test_an_interrupted_run_continues_bit_for_bit(tmp_path):
         recover_dictionary(Y, rng=2, checkpoint=path, progress=impatient)
     seen = []
     found = recover_dictionary(Y, rng=2, checkpoint=path, progress=seen.append)
-    assert [s.stage for s in seen] == ["solve"] * 4 + ["round"] * 4
+    rows = [s.stage for s in seen if s.stage in ("solve", "round")]
+    assert rows == ["solve"] * 4 + ["round"] * 4
     np.testing.assert_array_equal(found.dictionary, recover_dictionary(Y, rng=2).dictionary)
 
 

@@ -119,7 +119,10 @@ def test_images_become_patches(tmp_path):
 def test_a_matrix_may_hold_patches(tmp_path):
     np.save(tmp_path / "Y.npy", Y)
     assert read(tmp_path / "Y.npy", patch_size=2).patch_size == 2
-    with pytest.raises(ValueError, match=r"3 x 3 is 9, but Y\.npy has 4 features"):
+    with pytest.raises(
+        ValueError,
+        match=r"be the side of the patches, whose square is the 4 features of Y\.npy; got 3",
+    ):
         read(tmp_path / "Y.npy", patch_size=3)
 
 
@@ -129,8 +132,8 @@ def test_a_matrix_may_hold_patches(tmp_path):
         ("none.npy", {}, "there is no file"),
         ("none.png", {}, "there is no file"),
         ("camra", {}, "there is no file 'camra', and the bundled image must be one of"),
-        ("camera", {"transpose": True}, "transpose is for files of matrices"),
-        ("camera", {"variable": "Y"}, "variable is for files of matrices"),
+        ("camera", {"transpose": True}, "transpose must be left out for an image"),
+        ("camera", {"variable": "Y"}, "variable must be left out for an image"),
         ("camera", {"patch_size": 600}, "at most the image's sides"),
     ],
 )

@@ -75,4 +75,4 @@ def test_rows_that_stay_dependent_are_completed_and_reported(monkeypatch):
     A, X = found.dictionary, found.coefficients
     np.testing.assert_allclose(A @ X, sample.observations, atol=1e-10)
     assert "depends on better rows" in repr(found)
-    assert "all but" in repr(found)
+    assert "all rows but" in repr(found)

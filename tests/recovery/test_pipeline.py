@@ -134,7 +134,7 @@ def test_samples_of_zero_count_among_the_zeros_of_every_row():
     for row, atom in enumerate(found.atoms):
         zeros = found.count_zeros(row)
         assert zeros == np.count_nonzero(found.coefficients[row] == 0) >= atom.zeros + 100
-        assert f"{zeros / 1000:.1%}" in repr(found).splitlines()[8 + row]
+        assert found.summary().table.texts()[row][1] == f"{zeros / 1000:.1%}"
 
 
 def test_more_features_than_samples_is_an_error_with_the_remedy():
@@ -273,7 +273,7 @@ def test_seeds_jobs_and_the_stored_seed_give_the_same_bits(monkeypatch, small):
 
 
 def test_a_checkpoint_changes_nothing_and_is_recalled(tmp_path, monkeypatch):
-    Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.npz"
+    Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.sqlite"
     plain = recover_dictionary(Y, rng=2)
     assert same(plain, recover_dictionary(Y, rng=2, checkpoint=path))
     monkeypatch.setattr(passes, "solve_deflated", lambda *_: pytest.fail("was known"))
@@ -285,7 +285,7 @@ def test_a_checkpoint_changes_nothing_and_is_recalled(tmp_path, monkeypatch):
 
 
 def test_without_rng_the_checkpoint_keeps_the_seed(tmp_path):
-    Y, path = draw(n=4, p=300, noise=0.01).observations, tmp_path / "run.npz"
+    Y, path = draw(n=4, p=300, noise=0.01).observations, tmp_path / "run.sqlite"
     assert same(*(recover_dictionary(Y, checkpoint=path) for _ in range(2)))
 
 
@@ -301,12 +301,12 @@ def test_without_rng_the_checkpoint_keeps_the_seed(tmp_path):
     ],
 )
 def test_a_checkpoint_of_another_run_is_an_error(tmp_path, change, named):
-    Y, path = draw(n=3, p=100).observations, tmp_path / "run.npz"
+    Y, path = draw(n=3, p=100).observations, tmp_path / "run.sqlite"
     recover_dictionary(Y, rng=2, checkpoint=path)
     before = path.read_bytes()
     if not change:
         Y = Y * (1 + 1e-15)
-    with pytest.raises(ValueError, match=rf"different run \({named}: "):
+    with pytest.raises(ValueError, match=rf"another run \({named}: "):
         recover_dictionary(Y, **{"rng": 2, "checkpoint": path, **change})
     assert path.read_bytes() == before
 
@@ -314,14 +314,14 @@ def test_a_checkpoint_of_another_run_is_an_error(tmp_path, change, named):
 def test_a_solver_is_recognised_in_another_process(tmp_path):
     """Its description must not contain an address in memory."""
     settings = pipeline._settings(np.ones((1, 1)), 1, riemtr.PracticalTRM(), True, True, None, 0)
-    assert not any("0x" in text for text in settings["solver"].values())
+    assert "0x" not in repr(settings["solver"])
     other = riemtr.PracticalTRM(tolerance=1e-3)
     changed = pipeline._settings(np.ones((1, 1)), 1, other, True, True, None, 0)
     assert changed["solver"] != settings["solver"]
 
 
 def test_a_solver_with_other_settings_is_not_taken_for_the_same(tmp_path):
-    Y, path = draw(n=4, p=300).observations, tmp_path / "run.npz"
+    Y, path = draw(n=4, p=300).observations, tmp_path / "run.sqlite"
 
     class Mine:
         def __init__(self, limit):
@@ -332,35 +332,35 @@ def test_a_solver_with_other_settings_is_not_taken_for_the_same(tmp_path):
 
     recover_dictionary(Y, rng=0, checkpoint=path, solver=Mine(1))
     recover_dictionary(Y, rng=0, checkpoint=path, solver=Mine(1))
-    with pytest.raises(ValueError, match=r"solver\.limit: 1 there, 500 here"):
+    with pytest.raises(ValueError, match=r"solver, limit: 1 there, 500 here"):
         recover_dictionary(Y, rng=0, checkpoint=path, solver=Mine(500))
 
 
 def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_recovery(tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
-    Y, path = draw(n=8, p=800).observations, tmp_path / "run.npz"
+    Y, path = draw(n=8, p=800).observations, tmp_path / "run.sqlite"
     expected = recover_dictionary(Y, rng=0)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (14_000, limits[1]))
     try:
-        with pytest.warns(UserWarning, match=r"run\.npz' could not be written"):
+        with pytest.warns(UserWarning, match=r"run\.sqlite' cannot be written to"):
             found = recover_dictionary(Y, rng=0, checkpoint=path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert same(found, expected)
-    assert os.listdir(tmp_path) == ["run.npz"]  # as it was when it could be written last
+    assert os.listdir(tmp_path) == ["run.sqlite"]  # as it was when it could be written last
     assert same(recover_dictionary(Y, rng=0, checkpoint=path), expected)
 
 
 def test_data_that_are_refused_leave_no_lock(tmp_path):
     with pytest.raises(ValueError, match="full rank"):
-        recover_dictionary(np.ones((2, 9)), rng=0, checkpoint=tmp_path / "run.npz")
-    assert os.listdir(tmp_path) == ["run.npz"]
+        recover_dictionary(np.ones((2, 9)), rng=0, checkpoint=tmp_path / "run.sqlite")
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_interrupted_run_continues(tmp_path):
     """Ctrl-C inside a solve, which the solver survives, ends the run and poisons no record."""
-    Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.npz"
+    Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.sqlite"
     solves = []
 
     class Impatient:
@@ -386,11 +386,9 @@ def test_an_interrupted_run_continues(tmp_path):
 CHILD = """
 import sys
 import numpy as np
-import riemtr.recovery.checkpoint as checkpoint
 import riemtr.recovery.pipeline as pipeline
 from riemtr.recovery import recover_dictionary
 
-checkpoint._SECONDS_BETWEEN_WRITES = 0.01
 pipeline._WORTH_HELPERS = 0
 data, path, out, jobs = sys.argv[1:]
 print("ready", flush=True)
@@ -403,7 +401,7 @@ np.savez(out, A=found.dictionary, X=found.coefficients, Q=found.directions)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_at_random_moments_it_ends_bit_for_bit_where_it_would_have(tmp_path, jobs):
     Y = draw(n=24, p=3000, theta=0.3, noise=0.05).observations
-    data, path, out = tmp_path / "Y.npy", tmp_path / "run.npz", tmp_path / "found.npz"
+    data, path, out = tmp_path / "Y.npy", tmp_path / "run.sqlite", tmp_path / "found.npz"
     np.save(data, Y)
     environment = {**os.environ, "PYTHONPATH": str(Path(riemtr.__file__).parents[1])}
     command = [sys.executable, "-c", CHILD, str(data), str(path), str(out), str(jobs)]
@@ -423,14 +421,15 @@ def test_killed_at_random_moments_it_ends_bit_for_bit_where_it_would_have(tmp_pa
         np.testing.assert_array_equal(found["A"], expected.dictionary)
         np.testing.assert_array_equal(found["X"], expected.coefficients)
         np.testing.assert_array_equal(found["Q"], expected.directions)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["Y.npy", "found.npz", "run.npz"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["Y.npy", "found.npz", "run.sqlite"]
 
 
 def test_interrupted_with_a_checkpoint_it_says_how_to_go_on(tmp_path):
     def stop(progress):
-        raise KeyboardInterrupt
+        if (progress.stage, progress.done) == ("solve", 2):
+            raise KeyboardInterrupt
 
-    Y, path = draw(n=4).observations, tmp_path / "run.npz"
+    Y, path = draw(n=4).observations, tmp_path / "run.sqlite"
     with pytest.raises(KeyboardInterrupt, match="the same call continues there"):
         recover_dictionary(Y, rng=0, checkpoint=path, progress=stop)
     assert same(recover_dictionary(Y, rng=0, checkpoint=path), recover_dictionary(Y, rng=0))
@@ -439,9 +438,9 @@ def test_interrupted_with_a_checkpoint_it_says_how_to_go_on(tmp_path):
 
 
 def test_a_checkpoint_of_other_data(tmp_path):
-    Y, path = draw(n=4).observations, tmp_path / "run.npz"
+    Y, path = draw(n=4).observations, tmp_path / "run.sqlite"
     recover_dictionary(Y, rng=0, checkpoint=path)
-    with pytest.raises(OtherRunError, match=r"\(Y: other data\)"):
+    with pytest.raises(OtherRunError, match=r"\(Y: not the same\)"):
         recover_dictionary(2.0 * Y, rng=0, checkpoint=path)
 
 
@@ -515,8 +514,3 @@ def test_a_row_that_was_replaced_has_no_evidence_left():
     for atom, direction in zip(found.atoms, found.directions.T, strict=True):
         assert abs(atom.direction @ direction) == pytest.approx(1.0)
         assert not (atom.exact and atom.zeros == 0)
-
-
-def test_all_cores_are_those_this_process_may_use(monkeypatch):
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
-    assert pipeline._jobs(-1) == 3

@@ -124,7 +124,6 @@ def test_finite_differences_widen_the_error_bound():
 def test_prints_well():
     text = repr(riemtr.certify(euclidean(np.eye(2)), np.zeros(2)))
     assert "minimizer, strict" in text
-    assert "\n" not in text
 
 
 @pytest.mark.parametrize("option", ["tolerance", "curvature_tolerance"])
@@ -253,12 +252,12 @@ def test_words_about_the_curvature():
     matrix = np.diag([1.0, 2.0, 3.0])
     problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x @ matrix @ x)
     lowest, middle, highest = (riemtr.certify(problem, point) for point in np.eye(3))
-    assert "strict; gradient norm" in repr(lowest)
-    assert "smallest eigenvalue 2.000e+00 (error bound" in repr(lowest)
-    assert "smallest eigenvalue at most -2.000e+00>" in repr(middle)
-    assert "smallest eigenvalue at most -4.000e+00>" in repr(highest)
+    assert lowest.verdict_in_words == "minimizer, strict"
+    assert lowest.curvature_in_words.startswith("smallest eigenvalue 2.000e+00 (error bound")
+    assert middle.curvature_in_words == "smallest eigenvalue at most -2.000e+00"
+    assert highest.curvature_in_words == "smallest eigenvalue at most -4.000e+00"
     elsewhere = riemtr.certify(problem, np.ones(3) / np.sqrt(3.0))
-    assert repr(elsewhere).endswith("curvature not looked at>")
+    assert elsewhere.curvature_in_words == "curvature not looked at"
 
 
 def test_products_with_rotations():
@@ -738,3 +737,242 @@ def test_printing_a_certificate_counts_no_flat_directions():
     assert result.evaluation.counts == before
     assert certificate.flat_directions == 3
     assert "it has 3 flat directions" in repr(certificate)
+
+
+# -- derivatives that are wrong, costs that have none ----------------------------------------------
+
+
+def form_on_sphere(matrix: np.ndarray, product: np.ndarray | None = None) -> riemtr.Problem:
+    """x'Ax with a Hessian product of another matrix, if one is given."""
+    given = matrix if product is None else product
+    return riemtr.Problem(
+        riemtr.Sphere(len(matrix)),
+        lambda x: float(x @ matrix @ x),
+        euclidean_gradient=lambda x: 2.0 * (matrix @ x),
+        euclidean_hessian=lambda x, v: 2.0 * (given @ v),
+    )
+
+
+def rounded_symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
+    matrix = np.round(2.0 * rng.standard_normal((n, n)))
+    return 0.5 * (matrix + matrix.T)
+
+
+def test_half_a_symmetric_matrix_for_a_hessian_is_not_strict_at_a_saddle():
+    matrix = np.array(
+        [[0, -1, 1.5, 2.5], [-1, -2, -2.5, -3.5], [1.5, -2.5, -2, 2.5], [2.5, -3.5, 2.5, -2]]
+    )
+    problem = form_on_sphere(matrix, np.triu(matrix))
+    saddle = np.linalg.eigh(matrix)[1][:, 1]
+    certificate = riemtr.certify(problem, saddle)
+    assert certificate.verdict == "unresolved"
+    assert not certificate.strict
+    assert not riemtr.PracticalTRM().solve(problem, saddle).certified
+
+
+def test_no_unsymmetric_hessian_is_strict():
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 7))
+        matrix = rounded_symmetric(rng, n)
+        skew = rng.standard_normal((n, n)) * 10.0 ** rng.uniform(-2.0, 1.0)
+        wrong = np.triu(matrix) if seed % 2 else matrix + skew - skew.T
+        if np.allclose(wrong, matrix):
+            continue
+        problem = form_on_sphere(matrix, wrong)
+        for point in np.linalg.eigh(matrix)[1].T[1:]:
+            certificate = riemtr.certify(problem, point)
+            assert certificate.verdict != "minimizer"
+            assert not certificate.strict
+
+
+def wrong_matrix(rng: np.random.Generator, matrix: np.ndarray, kind: str) -> np.ndarray:
+    n = len(matrix)
+    if kind == "scaled":
+        return matrix * rng.choice([0.5, 0.9, 1.1, 2.0, -1.0])
+    if kind == "entry":
+        wrong = matrix.copy()
+        wrong[tuple(rng.integers(n, size=2))] += rng.choice([-1.0, 1.0]) * rng.uniform(1.0, 5.0)
+        return wrong
+    if kind == "diagonal":  # of a Hessian whose other entries were forgotten
+        return np.diag(np.diag(matrix))
+    direction = rng.standard_normal(n)
+    error = 10.0 ** rng.uniform(-1.0, 1.0) * np.outer(direction, direction)
+    return matrix + rng.choice([-1.0, 1.0]) * error
+
+
+@pytest.mark.parametrize("kind", ["scaled", "entry", "diagonal", "low-rank"])
+def test_no_wrong_hessian_is_strict_at_a_saddle(kind):
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        matrix = rounded_symmetric(rng, int(rng.integers(3, 9)))
+        values, vectors = np.linalg.eigh(matrix)
+        problem = form_on_sphere(matrix, wrong_matrix(rng, matrix, kind))
+        for point in vectors.T[values > values[0] + 1e-6]:
+            assert riemtr.certify(problem, point).verdict != "minimizer"
+
+
+@pytest.mark.parametrize("depth", [1e-1, 1e-3, 1e-5])
+def test_a_hessian_that_hides_just_the_direction_that_leads_down_proves_nothing(depth):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        basis = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+        values = np.linspace(0.5, 1.0, 12)
+        values[0], values[1] = -depth, 0.5 * depth
+        true = (basis * values) @ basis.T
+        hidden = true + 2.0 * depth * np.outer(basis[:, 0], basis[:, 0])
+        problem = riemtr.Problem(
+            Euclidean(12),
+            lambda x, a=true: 0.5 * float(x @ a @ x),
+            euclidean_gradient=lambda x, a=true: a @ x,
+            euclidean_hessian=lambda x, v, a=hidden: a @ v,
+        )
+        certificate = riemtr.certify(problem, np.zeros(12))
+        assert certificate.verdict == "unresolved"
+        assert not certificate.strict
+
+
+def test_a_hessian_of_few_digits_is_trusted_as_far_as_they_go():
+    for smallest, verdict in ((1.0, "minimizer"), (0.0, "unresolved")):
+        rng = np.random.default_rng(0)
+        basis = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+        true = (basis * np.array([smallest, 2.0, 3.0, 4.0, 5.0, 6.0])) @ basis.T
+        rounded = true.astype(np.float32).astype(float)
+        problem = riemtr.Problem(
+            Euclidean(6),
+            lambda x, a=true: 0.5 * float(x @ a @ x),
+            euclidean_gradient=lambda x, a=true: a @ x,
+            euclidean_hessian=lambda x, v, a=rounded: a @ v,
+        )
+        certificate = riemtr.certify(problem, np.zeros(6))
+        assert certificate.verdict == verdict
+        assert certificate.strict == (verdict == "minimizer")
+        if smallest == 0.0:
+            assert "curvature_tolerance" in certificate.contradiction
+            raised = riemtr.certify(problem, np.zeros(6), curvature_tolerance=1e-2)
+            assert raised.verdict == "minimizer"
+
+
+@pytest.mark.parametrize("n", [2, 3])  # of dimension 1, and of more
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_constant_cost_with_a_wrong_hessian_is_nothing_strict(n, factor):
+    # All costs are the same, and all gradients vanish: only these say that the Hessian is wrong.
+    certificate = riemtr.certify(form_on_sphere(np.eye(n), factor * np.eye(n)), np.eye(n)[0])
+    assert certificate.verdict == "unresolved"
+
+
+@pytest.mark.parametrize("height", [1.0, 1e-3])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_right_beside_a_jump_down_there_is_no_minimizer(side, height):
+    matrix = np.diag([1.0, 2.0, 3.0])
+    problem = riemtr.Problem(
+        riemtr.Sphere(3),
+        lambda x: x @ matrix @ x - (height if side * x[1] > 0 else 0.0),
+        euclidean_gradient=lambda x: 2 * matrix @ x,
+    )
+    certificate = riemtr.certify(problem, np.eye(3)[0])
+    assert certificate.verdict == "unresolved"
+    assert "jumps down" in certificate.contradiction
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_corner_of_an_l1_norm_is_no_maximizer(n):
+    problem = riemtr.Problem(
+        riemtr.Sphere(n), lambda x: np.abs(x).sum(), euclidean_gradient=np.sign
+    )
+    for sign in (1.0, -1.0):
+        verdict = riemtr.certify(problem, sign * np.eye(n)[0]).verdict
+        assert verdict not in ("maximizer", "saddle")
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-8])
+def test_noise_of_the_cost_contradicts_nothing(noise):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 8))
+        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+        matrix = (basis * np.arange(1.0, n + 1.0)) @ basis.T
+        problem = riemtr.Problem(
+            riemtr.Sphere(n),
+            lambda x, a=matrix: float(x @ a @ x) + noise * math.sin(1e12 * float(np.sum(x))),
+            euclidean_gradient=lambda x, a=matrix: 2.0 * (a @ x),
+            euclidean_hessian=lambda x, v, a=matrix: 2.0 * (a @ v),
+        )
+        assert riemtr.certify(problem, basis[:, 0].copy()).strict
+
+
+# -- tolerances, scales, symmetries ----------------------------------------------------------------
+
+
+def test_an_infinite_curvature_tolerance_certifies_nothing():
+    problem = form_on_sphere(np.diag([1.0, 2.0, 3.0]))
+    for point in np.eye(3):
+        result = riemtr.PracticalTRM(curvature_tolerance=math.inf).solve(problem, point)
+        assert not result.certified
+        assert "curvature_tolerance" in result.certificate.contradiction
+
+
+@pytest.mark.parametrize("tolerance", [5.0, 1e3, 1e300])
+def test_a_tolerance_of_the_size_of_all_curvature_leaves_it_to_the_sign(tolerance):
+    problem = form_on_sphere(np.diag([1.0, 2.0, 3.0]))
+    verdicts = [
+        riemtr.certify(problem, point, curvature_tolerance=tolerance).verdict for point in np.eye(3)
+    ]
+    assert verdicts == ["minimizer", "unresolved", "unresolved"]
+
+
+def test_certified_tells_strict_from_second_order():
+    def solve(cost):
+        return riemtr.PracticalTRM().solve(riemtr.Problem(Euclidean(2), cost), np.zeros(2))
+
+    assert solve(lambda x: x[0] ** 2 + x[1] ** 2).certified is riemtr.Certified.STRICT
+    for cost in (
+        lambda x: (x[1] - x[0] ** 2) * (x[1] - 2.0 * x[0] ** 2),  # Peano's
+        lambda x: x[0] ** 2 + x[1] ** 4,
+    ):
+        assert solve(cost).certified is riemtr.Certified.TO_SECOND_ORDER
+    assert solve(lambda x: x[0] ** 2 + x[1] ** 5).certified is not riemtr.Certified.STRICT
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_the_unit_of_a_cost_changes_no_verdict_and_no_run(factor):
+    matrix = np.diag([1.0, 2.0, 3.0, 5.0])
+    plain, scaled = form_on_sphere(matrix), form_on_sphere(factor * matrix)
+    for point in np.eye(4):
+        verdicts = [riemtr.certify(problem, point).verdict for problem in (plain, scaled)]
+        assert verdicts[0] == verdicts[1]
+    for seed in range(10):
+        one, two = (riemtr.PracticalTRM().solve(each, rng=seed) for each in (plain, scaled))
+        assert one.iterations == two.iterations
+        assert one.certified is two.certified is riemtr.Certified.STRICT
+
+
+@pytest.mark.parametrize("depth", [1e-5, 1e-2])
+@pytest.mark.parametrize("offset", [0.0, 5e-8])
+def test_the_way_down_is_no_symmetry(depth, offset):
+    values = np.array([-depth, 1.0, 2.0])
+    problem = riemtr.Problem(
+        Euclidean(3),
+        lambda x: 0.5 * float(values @ x**2),
+        euclidean_gradient=lambda x: values * x,
+        euclidean_hessian=lambda x, v: values * v,
+        symmetries=lambda x: [np.array([1.0, 0.0, 0.0])],
+    )
+    # With a slope left in other directions the curvature alone might be that of an orbit.
+    certificate = riemtr.certify(problem, np.full(3, offset))
+    assert certificate.verdict == "unresolved"
+    assert "symmetries" in certificate.contradiction
+
+
+def test_a_hessian_that_is_all_rounding_makes_no_saddle():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        basis = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+        matrix = rng.uniform(0.1, 10.0) * np.eye(3)
+        problem = riemtr.Problem(
+            riemtr.Stiefel(3, 3),
+            lambda x, a=matrix: float(np.sum(x * (a @ x))),
+            euclidean_gradient=lambda x, a=matrix: 2.0 * (a @ x),
+            euclidean_hessian=lambda x, v, a=matrix: 2.0 * (a @ v),
+        )
+        assert riemtr.certify(problem, basis).verdict in ("minimizer", "unresolved")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -146,3 +148,15 @@ def test_convergence_plot_marks_the_escapes(case):
     axes = riemtr.PracticalTRM().solve(case.problem, start).plot()
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert any("saddle" in label for label in labels)
+
+
+def test_a_saved_result_may_have_a_word_about_it_and_replaces_nothing_unasked(case, tmp_path):
+    path = tmp_path / "run.npz"
+    result = riemtr.PracticalTRM().solve(case.problem, rng=0)
+    result.save(path, about={"problem": "rayleigh"})
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read("about.json")) == {"problem": "rayleigh"}
+    with pytest.raises(FileExistsError, match="pass overwrite=True"):
+        result.save(path)
+    result.save(path, overwrite=True)
+    assert riemtr.load_result(path).cost == result.cost

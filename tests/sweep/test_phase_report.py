@@ -11,19 +11,19 @@ from riemtr.sweep.phase_transition import MAPS, PhaseTransition
 
 def test_a_phase_transition_from_the_grid_to_its_files(tmp_path):
     what, seen = PhaseTransition("quick"), []
-    tables = run_maps(what, MAPS, tmp_path, repetitions=2, progress=lambda *now: seen.append(now))
+    tables = run_maps(what, MAPS, tmp_path, repetitions=2, progress=seen.append)
     assert {name: len(table) for name, table in tables.items()} == {"k-n": 20, "p-n": 30}
-    assert [name for name, now in seen if now.done == now.total] == ["k-n", "p-n"]
+    assert [now.stage for now in seen if now.done == now.total] == ["k-n", "p-n"]
     maps, saved = save_maps(tmp_path, what, tables)
     assert {path.name for path in tmp_path.iterdir()} - {path.name for path in saved} == {
-        "k-n.jsonl",
-        "p-n.jsonl",
+        "k-n.sqlite",
+        "p-n.sqlite",
     }
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "k-n.csv",
-        "k-n.jsonl",
+        "k-n.sqlite",
         "p-n.csv",
-        "p-n.jsonl",
+        "p-n.sqlite",
         "phase-transition.png",
         "summary.json",
     ]
@@ -67,7 +67,7 @@ def test_a_folder_with_another_experiment_is_refused_and_left_alone(tmp_path, ot
     what = PhaseTransition("quick")
     save_maps(tmp_path, what, run_maps(what, ["k-n"], tmp_path, repetitions=1, run=shortened))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(ValueError, match=f"holds a map of another experiment, k-n.jsonl: {words}"):
+    with pytest.raises(ValueError, match=f"holds a map of another experiment, k-n.sqlite: {words}"):
         run_maps(PhaseTransition("quick", **other), ["p-n"], tmp_path, run=shortened)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -80,7 +80,7 @@ def test_the_options_of_the_sweep_are_the_callers(tmp_path):
         return sweep(task, list(grid)[:1], **options)
 
     run_maps(PhaseTransition("quick"), ["k-n"], tmp_path, repetitions=3, run=run)
-    assert given["store"] == tmp_path / "k-n.jsonl"
+    assert given["store"] == tmp_path / "k-n.sqlite"
     assert given["repetitions"] == 3
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "store" / "cells.jsonl"
+    return tmp_path / "store" / "cells.sqlite"
 
 
 @pytest.fixture
@@ -52,10 +52,11 @@ def test_resuming_runs_only_what_is_missing(path, calls):
     same, ran = calls([1, 2, 3], repetitions=2, store=path, resume=True)
     assert ran == []
     assert same == table == read(path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:3] + lines[4:]))
+    content = path.read_bytes()
+    place = content.index(b'"settings"')
+    path.write_bytes(content[:place] + b"?" + content[place + 1 :])  # a damaged record
     mended, ran = calls([1, 2, 3], repetitions=2, store=path, resume=True)
-    assert ran == [1]
+    assert len(ran) == mended.damaged == 1
     assert tasks.summary(mended) == tasks.summary(table)
 
 
@@ -64,7 +65,7 @@ def test_a_grid_can_be_extended(path, calls):
     large, ran = calls([0, 1, 2], repetitions=3, store=path, resume=True)
     assert ran == [0, 0, 0, 1, 2]
     assert all(outcome in large.outcomes for outcome in small.outcomes)
-    with pytest.raises(ValueError, match="n = 0 there, 1, 2 here; seed = "):
+    with pytest.raises(ValueError, match="n: 0 there, 1, 2 here; seed: "):
         calls([1, 2], repetitions=2, store=path, resume=True)
 
 
@@ -104,7 +105,7 @@ def test_a_failing_cell_does_not_stop_the_others_and_can_be_retried(path, tmp_pa
     assert run(resume=True) == table
     seen = []
     mended = run(retry_failed=True, progress=seen.append)
-    assert [(now.done, now.failed, now.total) for now in seen] == [(2, 0, 3), (3, 0, 3)]
+    assert [(now.done, now.total) for now in seen] == [(2, 3), (3, 3)]
     assert mended.failed == []
     assert mended.outcomes[::2] == table.outcomes[::2]
 
@@ -115,7 +116,7 @@ def test_progress_is_reported(path):
     sweep(tasks.draw, {"n": [1, 2, 3]}, store=path, resume=True, progress=seen.append)
     sweep(tasks.draw, {"n": [1, 2, 3]}, store=path, resume=True, progress=seen.append)
     assert [(p.done, p.total) for p in seen] == [(0, 2), (1, 2), (2, 2), (2, 3), (3, 3), (3, 3)]
-    assert seen[2].latest.cell.settings == {"n": 2}
+    assert seen[2].detail.cell.settings == {"n": 2}
 
 
 def interrupting(rng, n):
@@ -137,7 +138,7 @@ def swallowing(rng, n):
 @pytest.mark.parametrize("task", [interrupting, swallowing])
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(path, task):
     with pytest.raises(
-        KeyboardInterrupt, match=r"2 of 4 cells are kept in '.*cells.jsonl'; repeat"
+        KeyboardInterrupt, match=r"2 of 4 cells are kept in '.*cells.sqlite'; repeat"
     ):
         sweep(task, {"n": [1, 2, 3, 4]}, store=path)
     assert [row["n"] for row in read(path).rows] == [1, 2]
@@ -169,10 +170,10 @@ def test_ctrl_c_in_the_first_cell_leaves_nothing_behind(path):
 
 
 def test_a_second_ctrl_c_does_not_disturb_the_first(path, monkeypatch):
-    def close(crew):
+    def shutdown(executor):
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("riemtr.sweep.crews.SerialCrew.close", close)
+    monkeypatch.setattr("riemtr.executors.Workers.stop", staticmethod(shutdown))
     with pytest.raises(KeyboardInterrupt, match="2 of 4 cells are kept"):
         sweep(interrupting, {"n": [1, 2, 3, 4]}, store=path)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -191,10 +192,10 @@ def test_blas_has_one_thread_and_is_set_free_again():
     ("options", "message"),
     [
         ({"backend": "threads"}, "backend must be one of 'dask', 'processes', 'serial'"),
-        ({"workers": 2}, "for more, use backend='processes'"),
-        ({"workers": 0}, "workers must be an integer of at least 1"),
-        ({"scheduler": "tcp://nowhere:1"}, "use backend='dask' with it"),
-        ({"backend": "dask", "scheduler": "a", "workers": 2}, "a scheduler has its own"),
+        ({"n_jobs": 2}, "for more, use backend='processes'"),
+        ({"n_jobs": 0}, "n_jobs must be a positive integer"),
+        ({"scheduler": "tcp://nowhere:1"}, "go with backend='dask'"),
+        ({"backend": "dask", "scheduler": "a", "n_jobs": 2}, "a scheduler has its own"),
         ({"repetitions": 0}, "repetitions must be an integer of at least 1"),
         ({"tries": 0}, "tries must be an integer of at least 1"),
         ({"seeds": 3}, "seeds must be integers, one for each repetition; got 3"),
@@ -249,7 +250,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_cells(path, undisturbed)
         run.kill()
         run.join()
     assert kills >= 3
-    assert path.read_text().count('"settings"') == 24  # no cell was run again once it was kept
+    assert path.read_bytes().count(b'"settings"') == 24  # no cell was run again once it was kept
     assert numbers(begin(path)) == undisturbed
 
 
@@ -257,7 +258,7 @@ SCRIPT = """
 import sys
 from riemtr.sweep import sweep
 from tests.sweep import tasks, test_run
-sweep(tasks.slow, test_run.GRID, repetitions=2, store=sys.argv[1], backend="processes", workers=2)
+sweep(tasks.slow, test_run.GRID, repetitions=2, store=sys.argv[1], backend="processes", n_jobs=2)
 """
 
 
@@ -266,7 +267,7 @@ def test_killed_with_its_workers_it_loses_nothing_and_leaves_none_behind(path, u
     run = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
     while run.poll() is None and not (path.exists() and len(read(path)) >= 3):
         time.sleep(0.01)
-    with pytest.raises(OSError, match=f"in use by another run .process {run.pid} on"):
+    with pytest.raises(OSError, match="in use by another run"):
         begin(path)
     run.kill()
     run.wait()

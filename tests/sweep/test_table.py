@@ -2,6 +2,7 @@ import csv
 
 import numpy as np
 
+from riemtr.store import read_store
 from riemtr.sweep import sweep
 from riemtr.sweep.cells import make_cells
 from riemtr.sweep.outcomes import Failure, Outcome
@@ -46,14 +47,15 @@ def test_text_that_no_encoding_knows_is_written_as_its_code(tmp_path):
 
 
 def test_the_order_does_not_depend_on_how_the_grid_was_written(tmp_path):
-    path = tmp_path / "a.jsonl"
+    path = tmp_path / "a.sqlite"
     sweep(tasks.slow, {"n": [1, 3], "pause": [0.0]}, store=path)
     sweep(tasks.slow, {"pause": [0.0], "n": [1, 2, 3]}, store=path, resume=True)
     assert [row["n"] for row in read(path).rows] == [1, 2, 3]
 
 
 def test_a_store_reads_in_the_order_of_the_settings(tmp_path):
-    path = tmp_path / "a.jsonl"
+    path = tmp_path / "a.sqlite"
     table = sweep(tasks.draw, {"n": [1, 2, 10]}, repetitions=2, store=path, cost=lambda s: s["n"])
-    assert path.read_text().index('"n":10}') < path.read_text().index('"n":1}')  # largest first
+    kept = [record["settings"]["n"] for record in read_store(path)[1].values() if "seed" in record]
+    assert kept == [10, 10, 2, 2, 1, 1]  # largest first
     assert tasks.summary(read(path)) == tasks.summary(table)
