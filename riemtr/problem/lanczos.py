@@ -14,7 +14,7 @@ least :math:`\delta^2\pi/(2d)` with probability :math:`1 - \delta`. Once the Chr
 x is below that, there is no eigenvalue at x or left of it, whatever the spectrum.
 
 Memory is bounded. The recurrence itself needs three vectors. Further vectors are kept, up to
-``STORED_ENTRIES`` numbers in all (128 MB), so that a direction can be put together without a second
+``STORED_ENTRIES`` numbers in all (64 MB), so that a direction can be put together without a second
 pass; and while they are few, or the dimension is small, new vectors are orthogonalised against
 them. Beyond that the recurrence runs on its own: in finite precision it is exact Lanczos for a
 matrix whose eigenvalues lie in tiny clusters around the true ones (Greenbaum, Linear Algebra Appl.
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 # Chance that the error bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
-# Entries of all the vectors that are kept together: 128 MB in double precision.
-STORED_ENTRIES = 2**24
+# Entries of all the vectors that are kept together: 64 MB in double precision.
+STORED_ENTRIES = 2**23
 # Vectors that are kept whatever their size: as many as the recurrence itself works on.
 _FEWEST_STORED = 3
 # Entries of the kept vectors up to which orthogonalising against them costs next to nothing beside
 # the Python around a product.
-_CHEAP_ENTRIES = 2**17
+_CHEAP_ENTRIES = 2**15
 # Dimension up to which all vectors are kept orthogonal: as many steps as there are dimensions then
 # tell the whole spectrum, however ill-conditioned it is.
 _ORTHOGONAL_DIMENSION = 1000
@@ -136,8 +136,9 @@ class Krylov:
         if len(here.symmetries):
             remainder = here.across(remainder)
         residual = here.norm(remainder)
-        cheap = self._rows.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
-        if self._orthogonal and cheap and self._stored == self.steps:
+        cheap = self._stored * flat.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
+        self._orthogonal = self._orthogonal and cheap and self._stored == self.steps
+        if self._orthogonal:
             known = self._rows[: self._stored]
             for _ in range(2):
                 flat = as_real(remainder)
@@ -145,8 +146,6 @@ class Krylov:
                 shorter, residual = residual, here.norm(remainder)
                 if residual > _KEPT * shorter:  # next to nothing was removed: once is enough
                     break
-        else:
-            self._orthogonal = False
         self.finite = math.isfinite(alpha + residual)
         self._largest_diagonal = max(self._largest_diagonal, abs(alpha))
         self.spread = self._largest_diagonal + 2.0 * self._largest_offdiagonal

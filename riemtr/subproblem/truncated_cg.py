@@ -20,7 +20,8 @@ memory quasi-Newton updating*, SIAM J. Optim. 10(4), 2000).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ from riemtr.subproblem.step import Ended, Step, make_step
 _LARGE = 1e12
 # Share of the gradient norm that a run is content with, to which CG need not go below.
 _ENOUGH = 0.5
+# Numbers in the pairs that are kept: 64 MB in double precision.
+STORED_ENTRIES = 2**23
 # Fewer pairs say more about where CG met the boundary than about the Hessian.
 FEWEST_PAIRS = 4
 
@@ -43,12 +46,40 @@ Pair = tuple[Any, Any]
 """A direction of CG and its image under the Hessian."""
 
 
+class Pairs:
+    """Directions of CG at one point with their images, of which it keeps the first and the last.
+
+    The first ones serve once more after a rejected step, the last ones precondition CG at the next
+    point. Up to ``STORED_ENTRIES`` numbers of each are kept.
+
+    Parameters
+    ----------
+    size : int
+        Length of a direction.
+    remembered : int
+        How many of the last ones to keep at most.
+    """
+
+    def __init__(self, size: int, remembered: int = 0):
+        self._room = max(STORED_ENTRIES // max(2 * size, 1), FEWEST_PAIRS)
+        self.first: list[Pair] = []
+        self.last: deque[Pair] = deque(maxlen=min(remembered, self._room))
+        self.count = 0
+
+    def add(self, direction: np.ndarray, image: np.ndarray) -> None:
+        """Keep a direction with its image."""
+        self.count += 1
+        if len(self.first) < self._room:
+            self.first.append((direction, image))
+        self.last.append((direction, image))
+
+
 class _Memory(NamedTuple):
     """What a call leaves to the next: Hessian products do not depend on the radius."""
 
     here: Evaluation
     target: float
-    products: list[Pair]
+    products: Pairs
     inverse: InverseHessian | None  # from earlier points
     precondition: Callable[[Any], Any] | None
 
@@ -109,7 +140,9 @@ class TruncatedCG:
         if prefers_curvature(here, radius):
             return along_curvature(here, radius)
         if previous is None or not isinstance(previous.memory, _Memory):
-            memory = _Memory(here, self.target(here), [], None, own_preconditioner(here))
+            memory = _Memory(
+                here, self.target(here), self._pairs(here), None, own_preconditioner(here)
+            )
         elif previous.memory.here is not here:
             memory = self._at_next_point(here, previous.memory, previous.ended)
         else:
@@ -130,10 +163,13 @@ class TruncatedCG:
         # Where the boundary cut a run short, its directions are those of little curvature, and a
         # preconditioner made of them would only lead to the boundary again.
         if self.remembered and ended in (Ended.INTERIOR, Ended.PRODUCT_LIMIT):
-            last = memory.products[-self.remembered :]
-            inverse = inverse_hessian(memory.here, last) or memory.inverse
+            inverse = inverse_hessian(memory.here, memory.products.last) or memory.inverse
         precondition = own_preconditioner(here) if inverse is None else inverse.at(here)
-        return _Memory(here, self.target(here, memory.here), [], inverse, precondition)
+        target = self.target(here, memory.here)
+        return _Memory(here, target, self._pairs(here), inverse, precondition)
+
+    def _pairs(self, here: Evaluation) -> Pairs:
+        return Pairs(here.gradient.size, self.remembered)
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
         """Residual at which CG may stop at ``here``, after a step from ``before``."""
@@ -172,7 +208,7 @@ def conjugate_gradients(
     here: Evaluation,
     radius: float,
     *,
-    products: list[Pair],
+    products: Pairs,
     precondition: Callable[[Any], Any] | None,
     target: float,
     limit: int,
@@ -210,9 +246,12 @@ def conjugate_gradients(
     ended = Ended.PRODUCT_LIMIT
     room = radius * radius
     for count in range(limit):
-        if count == len(products):
-            products.append((direction, here.hessian(direction)))
-        product = products[count][1]
+        if count < len(products.first):
+            product = products.first[count][1]
+        else:
+            product = here.hessian(direction)
+            if count == products.count:
+                products.add(direction, product)
         curvature = inner(direction, product) / scale
         if not math.isfinite(curvature):
             raise NonFiniteHessianError(
@@ -306,7 +345,7 @@ class InverseHessian(NamedTuple):
         return apply
 
 
-def inverse_hessian(here: Evaluation, pairs: Sequence[Pair]) -> InverseHessian | None:
+def inverse_hessian(here: Evaluation, pairs: Collection[Pair]) -> InverseHessian | None:
     """Return what the pairs of one run of CG at ``here`` tell.
 
     None where they are too few, or tangent vectors are not arrays in the Euclidean metric.
