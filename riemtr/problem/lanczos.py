@@ -14,7 +14,7 @@ least :math:`\delta^2\pi/(2d)` with probability :math:`1 - \delta`. Once the Chr
 x is below that, there is no eigenvalue at x or left of it, whatever the spectrum.
 
 Memory is bounded. The recurrence itself needs three vectors. Further vectors are kept, up to
-``STORED_ENTRIES`` numbers in all (64 MB), so that a direction can be put together without a second
+``STORED_ENTRIES`` numbers in all (32 MB), so that a direction can be put together without a second
 pass; and while they are few, or the dimension is small, new vectors are orthogonalised against
 them. Beyond that the recurrence runs on its own: in finite precision it is exact Lanczos for a
 matrix whose eigenvalues lie in tiny clusters around the true ones (Greenbaum, Linear Algebra Appl.
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 # Chance that the error bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
-# Entries of all the vectors that are kept together: 64 MB in double precision.
-STORED_ENTRIES = 2**23
+# Entries of all the vectors that are kept together: 32 MB in double precision.
+STORED_ENTRIES = 2**22
 # Vectors that are kept whatever their size: as many as the recurrence itself works on.
 _FEWEST_STORED = 3
 # Entries of the kept vectors up to which orthogonalising against them costs next to nothing beside

@@ -37,8 +37,8 @@ from riemtr.subproblem.step import Ended, Step, make_step
 _LARGE = 1e12
 # Share of the gradient norm that a run is content with, to which CG need not go below.
 _ENOUGH = 0.5
-# Numbers in the pairs that are kept: 64 MB in double precision.
-STORED_ENTRIES = 2**23
+# Numbers in the pairs that are kept: 32 MB in double precision.
+STORED_ENTRIES = 2**22
 # Fewer pairs say more about where CG met the boundary than about the Hessian.
 FEWEST_PAIRS = 4
 
@@ -357,8 +357,11 @@ def inverse_hessian(here: Evaluation, pairs: Collection[Pair]) -> InverseHessian
     useful = (curvatures > 0.0) & np.isfinite(curvatures)
     if np.count_nonzero(useful) < FEWEST_PAIRS:
         return None
-    roots = np.sqrt(curvatures[useful, None])
-    directions, images = directions[useful] / roots, images[useful] / roots
+    if not useful.all():
+        directions, images, curvatures = directions[useful], images[useful], curvatures[useful]
+    roots = np.sqrt(curvatures[:, None])
+    directions /= roots
+    images /= roots
     typical = float(np.sort(np.einsum("ij,ij->i", images, images))[len(images) // 2])
     if not 1e-100 < typical < 1e100:
         return None
