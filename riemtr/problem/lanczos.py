@@ -230,7 +230,8 @@ class Krylov:
         """
         value, _, coefficients = self._ends(self._stored)
         residual = self.offdiagonal[self._stored - 1] * abs(float(coefficients[-1]))
-        return self._combination(coefficients), value, residual
+        total = from_real(coefficients @ self._rows[: self._stored], self._vector)
+        return total / total.real.dtype.type(self._here.norm(total)), value, residual
 
     def ritz_vector(self) -> np.ndarray:
         """Return the unit vector of the smallest Ritz value.
@@ -238,9 +239,9 @@ class Krylov:
         The vectors that were not kept are computed a second time.
         """
         here, count = self._here, self._stored
-        *_, coefficients = self._ends(self.steps)
         if count == self.steps:
-            return self._combination(coefficients)
+            return self.best_kept()[0]
+        *_, coefficients = self._ends(self.steps)
         total = from_real(coefficients[:count] @ self._rows[:count], self._vector)
         before, vector = (
             from_real(self._rows[row].copy(), self._vector) for row in (count - 2, count - 1)
@@ -252,10 +253,6 @@ class Krylov:
             before, vector = vector, remainder / self.offdiagonal[step]
             total += float(coefficients[step + 1]) * vector
         return total / total.real.dtype.type(here.norm(total))
-
-    def _combination(self, coefficients: np.ndarray) -> np.ndarray:
-        total = from_real(coefficients @ self._rows[: len(coefficients)], self._vector)
-        return total / total.real.dtype.type(self._here.norm(total))
 
 
 def _enlarged(rows: np.ndarray, stored: int, room: int, like: np.ndarray) -> np.ndarray:

@@ -6,13 +6,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import pymanopt
 
 from riemtr.arguments import as_integer, generator
 from riemtr.manifolds import Manifold, adapt, lacking
+from riemtr.manifolds.manifold import P
 from riemtr.problem.autodiff import backend
 from riemtr.problem.clock import Clock
 from riemtr.problem.costs import CallableCost
@@ -30,7 +31,7 @@ _OTHER_FUNCTIONS = {
 }
 
 
-class Problem:
+class Problem(Generic[P]):
     """Minimise a cost over a manifold.
 
     What is not given is filled in: the gradient by autograd, JAX or PyTorch; the Hessian too, or
@@ -83,7 +84,7 @@ class Problem:
 
     def __init__(
         self,
-        manifold: Any,
+        manifold: Manifold[P],
         cost: Callable[..., Any] | SharedWorkCost,
         *,
         euclidean_gradient: Callable[..., Any] | None = None,

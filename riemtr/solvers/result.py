@@ -6,10 +6,11 @@ import html
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
+from riemtr.manifolds.manifold import P
 from riemtr.problem import Counts, Evaluation
 from riemtr.problem.lazy import is_known
 from riemtr.solvers.certificate import (
@@ -41,7 +42,7 @@ class Certified(IntEnum):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Result:
+class Result(Generic[P]):
     """Outcome of a solver.
 
     Attributes
@@ -80,7 +81,7 @@ class Result:
     True
     """
 
-    point: Any
+    point: P
     cost: float
     gradient_norm: float
     iterations: int

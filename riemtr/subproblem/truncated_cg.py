@@ -140,9 +140,8 @@ class TruncatedCG:
         if prefers_curvature(here, radius):
             return along_curvature(here, radius)
         if previous is None or not isinstance(previous.memory, _Memory):
-            memory = _Memory(
-                here, self.target(here), self._pairs(here), None, own_preconditioner(here)
-            )
+            pairs = Pairs(here.gradient.size, self.remembered)
+            memory = _Memory(here, self.target(here), pairs, None, own_preconditioner(here))
         elif previous.memory.here is not here:
             memory = self._at_next_point(here, previous.memory, previous.ended)
         else:
@@ -166,10 +165,8 @@ class TruncatedCG:
             inverse = inverse_hessian(memory.here, memory.products.last) or memory.inverse
         precondition = own_preconditioner(here) if inverse is None else inverse.at(here)
         target = self.target(here, memory.here)
-        return _Memory(here, target, self._pairs(here), inverse, precondition)
-
-    def _pairs(self, here: Evaluation) -> Pairs:
-        return Pairs(here.gradient.size, self.remembered)
+        pairs = Pairs(here.gradient.size, self.remembered)
+        return _Memory(here, target, pairs, inverse, precondition)
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
         """Residual at which CG may stop at ``here``, after a step from ``before``."""
@@ -352,7 +349,11 @@ def inverse_hessian(here: Evaluation, pairs: Collection[Pair]) -> InverseHessian
     """
     if len(pairs) < FEWEST_PAIRS or not here.manifold.dot_metric:
         return None
-    directions, images = (np.array(list(map(as_real, each))) for each in zip(*pairs, strict=True))
+    conjugate, mapped = zip(*pairs, strict=True)
+    directions, images = (
+        np.array(list(map(as_real, conjugate))),
+        np.array(list(map(as_real, mapped))),
+    )
     curvatures = np.einsum("ij,ij->i", directions, images)  # overflows without a warning
     useful = (curvatures > 0.0) & np.isfinite(curvatures)
     if np.count_nonzero(useful) < FEWEST_PAIRS:
