@@ -39,6 +39,9 @@ _LARGE = 1e12
 _ENOUGH = 0.5
 # Numbers in the pairs that are kept: 32 MB in double precision.
 STORED_ENTRIES = 2**22
+# Numbers in the pairs of a preconditioner, so that they stay in a cache of 256 kB: applied from
+# memory it takes longer than the products that it saves.
+CACHED_ENTRIES = 2**15
 # Fewer pairs say more about where CG met the boundary than about the Hessian.
 FEWEST_PAIRS = 4
 
@@ -49,8 +52,8 @@ Pair = tuple[Any, Any]
 class Pairs:
     """Directions of CG at one point with their images, of which it keeps the first and the last.
 
-    The first ones serve once more after a rejected step, the last ones precondition CG at the next
-    point. Up to ``STORED_ENTRIES`` numbers of each are kept.
+    The first ones, up to ``STORED_ENTRIES`` numbers, serve once more after a rejected step. The
+    last ones, up to ``CACHED_ENTRIES`` numbers, precondition CG at the next point.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ class Pairs:
     def __init__(self, size: int, remembered: int = 0):
         self._room = max(STORED_ENTRIES // max(2 * size, 1), FEWEST_PAIRS)
         self.first: list[Pair] = []
-        self.last: deque[Pair] = deque(maxlen=min(remembered, self._room))
+        self.last: deque[Pair] = deque(maxlen=min(remembered, CACHED_ENTRIES // max(2 * size, 1)))
         self.count = 0
 
     def add(self, direction: np.ndarray, image: np.ndarray) -> None:
@@ -109,7 +112,7 @@ class TruncatedCG:
         Limit on Hessian products per call; ``None`` means the manifold's dimension.
     remembered : int
         Hessian products of a run, the last ones, that precondition CG at the next point: at least
-        4, or 0 for none. Only where tangent vectors are arrays in the Euclidean metric.
+        4, or 0 for none; fewer where they would not fit into a cache, none from dimension 4096 on. Only where tangent vectors are arrays in the Euclidean metric.
 
     Examples
     --------
