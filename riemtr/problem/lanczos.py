@@ -132,7 +132,8 @@ class Krylov:
             beta = self.offdiagonal[-1]
             self.asymmetry = max(self.asymmetry, abs(here.inner(before, image) - beta))
             remainder -= beta * before
-        remainder = here.tangent(remainder)
+        if self.steps % here.space.tangency_period == 0:
+            remainder = here.tangent(remainder)
         if len(here.symmetries):
             remainder = here.across(remainder)
         residual = here.norm(remainder)

@@ -286,8 +286,10 @@ def conjugate_gradients(
         if squared <= 0.0:
             ended = Ended.INTERIOR
             break
-        # Rounding must not pile up outside the tangent space, where the model means nothing.
-        direction = here.tangent((squared / before) * direction - corrected)
+        direction = (squared / before) * direction - corrected
+        if count % here.space.tangency_period == 0:
+            # Rounding must not pile up outside the tangent space, where the model means nothing.
+            direction = here.tangent(direction)
         overlap = inner(vector, direction)
     image = scale * (residual - gradient)
     norm = math.sqrt(length)
