@@ -112,7 +112,8 @@ class TruncatedCG:
         Limit on Hessian products per call; ``None`` means the manifold's dimension.
     remembered : int
         Hessian products of a run, the last ones, that precondition CG at the next point: at least
-        4, or 0 for none; fewer where they would not fit into a cache, none from dimension 4096 on. Only where tangent vectors are arrays in the Euclidean metric.
+        4, or 0 for none. They are fewer where they would not fit into a cache, and none from
+        dimension 4096 on, or where inner products are no dot products.
 
     Examples
     --------
