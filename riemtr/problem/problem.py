@@ -11,7 +11,7 @@ from typing import Any, Generic
 import numpy as np
 import pymanopt
 
-from riemtr.arguments import as_integer, generator
+from riemtr.arguments import as_integer, generator, names_instead
 from riemtr.manifolds import Manifold, adapt, lacking
 from riemtr.manifolds.manifold import P
 from riemtr.problem.autodiff import backend
@@ -28,6 +28,20 @@ from riemtr.problem.shared_work import Autodiff, SharedWorkCost
 _OTHER_FUNCTIONS = {
     "preconditioner": "preconditioner(point, vector)",
     "symmetries": "symmetries(point)",
+}
+
+
+# Names that people bring along from SciPy, pymanopt and Manopt, and riemtr's names for the same.
+_NAMES_ELSEWHERE = {
+    "gradient": "euclidean_gradient (or riemannian_gradient)",
+    "grad": "euclidean_gradient (or riemannian_gradient)",
+    "egrad": "euclidean_gradient",
+    "jac": "euclidean_gradient",
+    "hessian": "euclidean_hessian (or riemannian_hessian)",
+    "hess": "euclidean_hessian (or riemannian_hessian)",
+    "ehess": "euclidean_hessian",
+    "hessp": "euclidean_hessian",
+    "backend": "autodiff",
 }
 
 
@@ -82,6 +96,7 @@ class Problem(Generic[P]):
     (1.0, 'minimizer')
     """
 
+    @names_instead(_NAMES_ELSEWHERE)
     def __init__(
         self,
         manifold: Manifold[P],

@@ -75,6 +75,11 @@ def check_tolerances(gradient: Any, curvature: Any, relative: Any = None) -> Non
     ):
         if value is not None and not (is_real(value) and value >= 0.0):
             raise ValueError(f"{name} must be a nonnegative number, or None; got {value!r}")
+    if curvature is not None and math.isinf(curvature):
+        raise ValueError(
+            "curvature_tolerance must be finite, or any curvature would count as none; got inf: "
+            'for no look at the curvature pass goal="first-order"'
+        )
 
 
 def default_tolerances(
