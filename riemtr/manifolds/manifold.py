@@ -44,8 +44,6 @@ class TangentSpace:
 
     # Whether vectors are arrays of the surrounding space, so that nothing is to be translated.
     plain = True
-    # Steps after which linear algebra on vectors removes what rounding has left outside the space.
-    tangency_period = 8
 
     def __init_subclass__(cls) -> None:
         """Find out whether vectors of a subclass are translated."""

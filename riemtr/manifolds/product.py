@@ -71,7 +71,6 @@ class ProductSpace(TangentSpace):
         super().__init__(manifold, point)
         pairs = zip(manifold.manifolds, manifold.in_order(point), strict=True)
         self.spaces = [factor.space(part) for factor, part in pairs]
-        self.tangency_period = min(space.tangency_period for space in self.spaces)
         self._zeros = [space.zero() for space in self.spaces]
         self._slices, end = [], 0
         for zero in self._zeros:

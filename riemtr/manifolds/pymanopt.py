@@ -188,7 +188,6 @@ class PymanoptSpace(TangentSpace):
     """
 
     manifold: FromPymanopt
-    tangency_period = 1  # nobody knows how well Hessian products keep to the tangent space
     _own_zero: Any = None
 
     @property

@@ -55,9 +55,6 @@ _MAX_STEPS = 20_000
 # Steps at most over the dimension. A recurrence whose vectors are not orthogonal finds eigenvalues
 # again and again, and needs more steps than there are dimensions for the last ones.
 _MOST_REPEATED = 3
-# Length of a remainder, over the size of the Hessian, below which bringing it to unit length makes
-# much of what rounding has left of it outside the tangent space.
-_SHORT = 0.05
 # Share of its length that a vector keeps which was orthogonal to the others already.
 _KEPT = 0.7
 # Steps up to which LAPACK's plain QR iteration is the fastest for the tridiagonal matrix.
@@ -135,13 +132,11 @@ class Krylov:
             beta = self.offdiagonal[-1]
             self.asymmetry = max(self.asymmetry, abs(here.inner(before, image) - beta))
             remainder -= beta * before
-        residual = here.norm(remainder)
-        if self.steps % here.space.tangency_period == 0 or residual < _SHORT * self.spread:
-            remainder = here.tangent(remainder)
-            residual = here.norm(remainder)
+        # In every step, since the recurrence multiplies what rounding leaves outside the space.
+        remainder = here.tangent(remainder)
         if len(here.symmetries):
             remainder = here.across(remainder)
-            residual = here.norm(remainder)
+        residual = here.norm(remainder)
         cheap = self._stored * flat.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
         self._orthogonal = self._orthogonal and cheap and self._stored == self.steps
         if self._orthogonal:

@@ -287,10 +287,8 @@ def conjugate_gradients(
         if squared <= 0.0:
             ended = Ended.INTERIOR
             break
-        direction = (squared / before) * direction - corrected
-        if count % here.space.tangency_period == 0:
-            # Rounding must not pile up outside the tangent space, where the model means nothing.
-            direction = here.tangent(direction)
+        # Rounding must not pile up outside the tangent space, where the model means nothing.
+        direction = here.tangent((squared / before) * direction - corrected)
         overlap = inner(vector, direction)
     image = scale * (residual - gradient)
     norm = math.sqrt(length)
