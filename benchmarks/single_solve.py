@@ -1,11 +1,12 @@
 """One solve of the dictionary-learning cost on real image patches, against the alternatives.
 
 The registered problem on the 8 x 8 patches of four of scikit-image's pictures (n = 64, whitened,
-mu = 1e-2), entries of order 1/sqrt(p) and of order 1, random starts, to a gradient norm of 1e-8. Every solver gets the same starts; each time is the median over interleaved repeats, and
-the table shows the median over starts. Each solve is done twice in a row: "ms" is the first, with
-caches that the solver before has filled, "again" the second. "time/kernels" is the time over that
-of the kernels (products with Y, exponentials and the like), watched in runs of their own, of first
-and second solves alike.
+mu = 1e-2), entries of order 1/sqrt(p) and of order 1, random starts, to a gradient norm of 1e-8.
+Every solver gets the same starts; each time is the median over interleaved repeats, and the table
+shows the median over starts. Each solve is done twice in a row: "ms" is the first, with caches that
+the solver before has filled, "again" the second. "time/kernels" is the time over that of the
+kernels (products with Y, exponentials and the like), watched in runs of their own, of first and
+second solves alike.
 
     python -m benchmarks.single_solve [--quick] [--images camera astronaut]
 """
@@ -28,7 +29,7 @@ from pymanopt.optimizers import TrustRegions  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
 
 import riemtr  # noqa: E402
-from riemtr.problem.lazy import lazy  # noqa: E402
+from riemtr.problem.books import lazy  # noqa: E402
 from riemtr.problems.dictionary_learning import DictionaryCost, DictionaryPoint  # noqa: E402
 
 TOLERANCE = 1e-8

@@ -32,8 +32,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dstev
 
-from riemtr.manifolds.arrays import as_real, from_real
-from riemtr.problem.layout import flatten
+from riemtr.manifolds.arrays import as_real, flatten, from_real
 
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation

@@ -13,14 +13,12 @@ import pymanopt
 
 from riemtr.arguments import as_integer, generator, names_instead
 from riemtr.manifolds import Manifold, adapt, lacking
+from riemtr.manifolds.arrays import array_count, as_type, machine_precision
 from riemtr.manifolds.manifold import P
 from riemtr.problem.autodiff import backend
-from riemtr.problem.clock import Clock
+from riemtr.problem.books import Clock, Counts, forget, lazy, provide
 from riemtr.problem.costs import CallableCost
-from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Derivatives, Evaluation
-from riemtr.problem.layout import array_count, as_type, machine_precision
-from riemtr.problem.lazy import forget, lazy, provide
 from riemtr.problem.pymanopt_cost import PymanoptCost
 from riemtr.problem.shared_work import Autodiff, SharedWorkCost
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from riemtr.manifolds.manifold import P
 from riemtr.problem import Counts, Evaluation
-from riemtr.problem.lazy import is_known
+from riemtr.problem.books import is_known
 from riemtr.solvers.certificate import (
     MINIMIZER,
     Certificate,
