@@ -22,7 +22,7 @@ import pymanopt.manifolds as others
 
 from riemtr.arguments import generator
 from riemtr.manifolds import FixedRank, Grassmann, Manifold
-from riemtr.manifolds.arrays import as_real, from_real
+from riemtr.manifolds.arrays import array_count, as_real, flatten, from_real
 from riemtr.manifolds.pymanopt import (
     FromPymanopt,
     as_sequence,
@@ -33,7 +33,6 @@ from riemtr.manifolds.pymanopt import (
 )
 from riemtr.problem import check_gradient, check_hessian
 from riemtr.problem.autodiff import backend
-from riemtr.problem.layout import array_count, flatten
 from riemtr.problem.problem import as_problem
 
 __all__ = ["Check", "Report", "check_manifold", "check_problem"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from riemtr.compare.watched_cost import WatchedCost, WatchedPoint
 from riemtr.problem import Clock, Counts, Evaluation, Problem
-from riemtr.problem.lazy import is_known
+from riemtr.problem.books import is_known
 
 Row = tuple[float, float, float, Counts]
 """Seconds, cost, gradient norm and counts at one point of a run."""

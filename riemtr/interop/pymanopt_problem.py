@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import pymanopt
 
+from riemtr.manifolds.arrays import flatten, unflatten
 from riemtr.problem import Counts, Evaluation, Problem, as_problem
-from riemtr.problem.layout import flatten, unflatten
 from riemtr.problem.pymanopt_cost import is_given
 
 

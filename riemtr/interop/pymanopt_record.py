@@ -8,7 +8,7 @@ from typing import Any
 
 from riemtr.interop.pymanopt_problem import Oracles
 from riemtr.problem import Counts, Evaluation, Problem
-from riemtr.problem.lazy import provide
+from riemtr.problem.books import provide
 from riemtr.solvers import StoppingCriterion
 from riemtr.solvers.foreign import Recorder
 from riemtr.solvers.iteration import Observer

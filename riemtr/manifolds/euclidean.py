@@ -38,7 +38,7 @@ class EuclideanSpace(TangentSpace):
         return self.point + vector
 
 
-class Euclidean(Manifold):
+class Euclidean(Manifold[np.ndarray]):
     r"""Euclidean space of real arrays of one shape.
 
     The inner product of two tangent vectors is the sum of the products of their entries, and

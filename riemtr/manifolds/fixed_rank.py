@@ -132,7 +132,7 @@ class FixedRankSpace(TangentSpace):
         )
 
 
-class FixedRank(Manifold):
+class FixedRank(Manifold[_FixedRankPoint]):
     r"""Manifold of m x n matrices of rank r.
 
     A point is a tuple ``(u, s, vt)`` of arrays of shapes ``(m, r)``, ``(r,)`` and ``(r, n)``, the

@@ -43,7 +43,7 @@ class GrassmannSpace(StiefelSpace):
         return orthonormalized(moved @ right)
 
 
-class Grassmann(Manifold):
+class Grassmann(Manifold[np.ndarray]):
     r"""Grassmann manifold of p-dimensional subspaces of n-space, or of k of them.
 
     A subspace is given by a matrix X with orthonormal columns that span it: X and XQ are the same

@@ -13,7 +13,7 @@ not, as with the metric of positive definite matrices or on products, :meth:`Tan
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
@@ -136,7 +136,11 @@ class TangentSpace:
         return self.move(vector)
 
 
-class Manifold(PymanoptManifold):
+P = TypeVar("P")
+"""The type of a manifold's points."""
+
+
+class Manifold(PymanoptManifold, Generic[P]):
     """A Riemannian manifold.
 
     It has pymanopt's methods and argument order, so that it serves in pymanopt as well. They are
@@ -187,7 +191,7 @@ class Manifold(PymanoptManifold):
 
     # -- points -----------------------------------------------------------------------------------
 
-    def check_point(self, point: Any, name: str = "start") -> Any:
+    def check_point(self, point: Any, name: str = "start") -> P:
         """Return a user's point as floating-point arrays of its own, or say what is wrong with it.
 
         Integers become float64, float32 stays float32.
@@ -225,7 +229,7 @@ class Manifold(PymanoptManifold):
 
     # -- pymanopt's methods -----------------------------------------------------------------------
 
-    def random_point(self, rng: Any = None) -> Any:
+    def random_point(self, rng: Any = None) -> P:
         """Draw a point; ``None`` draws from numpy's global state, as pymanopt does."""
         raise NotImplementedError
 

@@ -47,7 +47,7 @@ class ObliqueSpace(TangentSpace):
         return _normalized(moved)
 
 
-class Oblique(Manifold):
+class Oblique(Manifold[np.ndarray]):
     r"""Manifold of m x n matrices with columns of norm 1.
 
     .. math:: OB(m, n) = \{X \in R^{m \times n} : (X'X)_{jj} = 1 \text{ for every } j\}

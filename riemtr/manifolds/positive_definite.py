@@ -102,7 +102,7 @@ class PositiveDefiniteSpace(TangentSpace):
             return symmetric(ahead @ adjoint(ahead))
 
 
-class PositiveDefinite(Manifold):
+class PositiveDefinite(Manifold[np.ndarray]):
     r"""Manifold of symmetric positive definite n x n matrices, or of k of them.
 
     The metric is the affine-invariant one,

@@ -162,7 +162,7 @@ class ProductSpace(TangentSpace):
         return self.manifold.as_point(self._each("move_along_geodesic", self.parts(vector)))
 
 
-class Product(Manifold):
+class Product(Manifold[Any]):
     r"""Cartesian product of manifolds.
 
     Points are lists of the factors' points, tangent vectors lists of the factors' tangent

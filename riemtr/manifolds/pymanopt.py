@@ -342,7 +342,7 @@ class PackedBasis:
         return self._space.pack(self._own.vector(coordinates))
 
 
-class FromPymanopt(Manifold):
+class FromPymanopt(Manifold[Any]):
     """A manifold of others with pymanopt's method names, as a manifold of riemtr.
 
     Parameters

@@ -87,7 +87,7 @@ class RotationsSpace(TangentSpace):
         return nearest_orthogonal(turned)
 
 
-class Rotations(Manifold):
+class Rotations(Manifold[np.ndarray]):
     r"""Special orthogonal group of n x n rotation matrices, or of k of them.
 
     .. math:: SO(n) = \{X \in R^{n \times n} : X'X = I, \det X = 1\}

@@ -93,7 +93,7 @@ class SphereSpace(TangentSpace):
         return moved / safe_norm(moved)
 
 
-class Sphere(Manifold):
+class Sphere(Manifold[np.ndarray]):
     r"""Unit sphere :math:`S^{n-1} = \{q \in R^n : |q| = 1\}`; points are 1-D arrays of length n.
 
     It satisfies pymanopt's manifold interface, so pymanopt's optimizers run on it. Results have
@@ -116,6 +116,7 @@ class Sphere(Manifold):
     space_type = SphereSpace
     smooth_basis = True
     is_sphere = True
+    typical_dist = math.pi
 
     def __init__(self, n: int):
         self.n = integer("n", n)
@@ -123,11 +124,6 @@ class Sphere(Manifold):
 
     def __repr__(self) -> str:
         return f"Sphere({self.n})"
-
-    @property
-    def typical_dist(self) -> float:
-        """Largest distance between two points."""
-        return math.pi
 
     def check_point(self, point: Any, name: str = "start") -> np.ndarray:
         """Return a user's point as an array of its own of norm 1, or say what is wrong with it."""

@@ -74,7 +74,7 @@ class StiefelSpace(TangentSpace):
         return orthonormalized(moved.astype(point.dtype, copy=False))
 
 
-class Stiefel(Manifold):
+class Stiefel(Manifold[np.ndarray]):
     r"""Stiefel manifold of n x p matrices with orthonormal columns, or of k of them.
 
     .. math:: St(n, p) = \{X \in R^{n \times p} : X'X = I\}

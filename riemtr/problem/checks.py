@@ -16,7 +16,7 @@ import numpy as np
 
 from riemtr.arguments import generator
 from riemtr.manifolds import adapt
-from riemtr.manifolds.arrays import as_real
+from riemtr.manifolds.arrays import as_real, machine_precision
 from riemtr.problem.cost_differences import OFF_DOMAIN, UNFINISHED, Difference, cost_nearby, refuted
 from riemtr.problem.cost_differences import RULE as PROBES
 from riemtr.problem.curvature import accuracy_of
@@ -30,7 +30,6 @@ from riemtr.problem.derivative_check import (
     step_lengths,
 )
 from riemtr.problem.evaluation import Evaluation
-from riemtr.problem.layout import machine_precision
 from riemtr.problem.problem import as_problem
 from riemtr.problem.shared_work import ROUGH_ACCURACY
 

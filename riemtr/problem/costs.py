@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.problem.layout import array_count, flatten, owned, unflatten
-from riemtr.problem.lazy import lazy
+from riemtr.manifolds.arrays import array_count, flatten, owned, unflatten
+from riemtr.problem.books import lazy
 from riemtr.problem.shared_work import NotDifferentiableError, SharedWorkCost, SharedWorkPoint
 
 

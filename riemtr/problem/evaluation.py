@@ -11,12 +11,9 @@ import numpy as np
 
 from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.manifolds import Manifold, TangentBasis, TangentSpace, retraction, safe_norm
-from riemtr.manifolds.arrays import as_real, from_real
-from riemtr.problem.clock import Clock
-from riemtr.problem.counts import Counts
+from riemtr.manifolds.arrays import as_real, flatten, from_real, like, owned
+from riemtr.problem.books import Clock, Counts, is_known, lazy, provide
 from riemtr.problem.curvature import Curvature
-from riemtr.problem.layout import flatten, like, owned
-from riemtr.problem.lazy import is_known, lazy, provide
 from riemtr.problem.shared_work import ROUGH_ACCURACY, NotDifferentiableError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ least :math:`\delta^2\pi/(2d)` with probability :math:`1 - \delta`. Once the Chr
 x is below that, there is no eigenvalue at x or left of it, whatever the spectrum.
 
 Memory is bounded. The recurrence itself needs three vectors. Further vectors are kept, up to
-``STORED_ENTRIES`` numbers in all (128 MB), so that a direction can be put together without a second
+``STORED_ENTRIES`` numbers in all (32 MB), so that a direction can be put together without a second
 pass; and while they are few, or the dimension is small, new vectors are orthogonalised against
 them. Beyond that the recurrence runs on its own: in finite precision it is exact Lanczos for a
 matrix whose eigenvalues lie in tiny clusters around the true ones (Greenbaum, Linear Algebra Appl.
@@ -32,21 +32,20 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dstev
 
-from riemtr.manifolds.arrays import as_real, from_real
-from riemtr.problem.layout import flatten
+from riemtr.manifolds.arrays import as_real, flatten, from_real
 
 if TYPE_CHECKING:
     from riemtr.problem.evaluation import Evaluation
 
 # Chance that the error bound fails, for the worst of all spectra.
 FAILURE_PROBABILITY = 1e-6
-# Entries of all the vectors that are kept together: 128 MB in double precision.
-STORED_ENTRIES = 2**24
+# Entries of all the vectors that are kept together: 32 MB in double precision.
+STORED_ENTRIES = 2**22
 # Vectors that are kept whatever their size: as many as the recurrence itself works on.
 _FEWEST_STORED = 3
 # Entries of the kept vectors up to which orthogonalising against them costs next to nothing beside
 # the Python around a product.
-_CHEAP_ENTRIES = 2**17
+_CHEAP_ENTRIES = 2**15
 # Dimension up to which all vectors are kept orthogonal: as many steps as there are dimensions then
 # tell the whole spectrum, however ill-conditioned it is.
 _ORTHOGONAL_DIMENSION = 1000
@@ -132,12 +131,14 @@ class Krylov:
             beta = self.offdiagonal[-1]
             self.asymmetry = max(self.asymmetry, abs(here.inner(before, image) - beta))
             remainder -= beta * before
+        # In every step, since the recurrence multiplies what rounding leaves outside the space.
         remainder = here.tangent(remainder)
         if len(here.symmetries):
             remainder = here.across(remainder)
         residual = here.norm(remainder)
-        cheap = self._rows.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
-        if self._orthogonal and cheap and self._stored == self.steps:
+        cheap = self._stored * flat.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
+        self._orthogonal = self._orthogonal and cheap and self._stored == self.steps
+        if self._orthogonal:
             known = self._rows[: self._stored]
             for _ in range(2):
                 flat = as_real(remainder)
@@ -147,8 +148,6 @@ class Krylov:
                     break
                 # The little that is left may be off the tangent space by roundings of what was.
                 remainder = here.tangent(remainder)
-        else:
-            self._orthogonal = False
         self.finite = math.isfinite(alpha + residual)
         self._largest_diagonal = max(self._largest_diagonal, abs(alpha))
         self.spread = self._largest_diagonal + 2.0 * self._largest_offdiagonal
@@ -233,7 +232,8 @@ class Krylov:
         """
         value, _, coefficients = self._ends(self._stored)
         residual = self.offdiagonal[self._stored - 1] * abs(float(coefficients[-1]))
-        return self._combination(coefficients), value, residual
+        total = from_real(coefficients @ self._rows[: self._stored], self._vector)
+        return total / total.real.dtype.type(self._here.norm(total)), value, residual
 
     def ritz_vector(self) -> np.ndarray:
         """Return the unit vector of the smallest Ritz value.
@@ -241,9 +241,9 @@ class Krylov:
         The vectors that were not kept are computed a second time.
         """
         here, count = self._here, self._stored
-        *_, coefficients = self._ends(self.steps)
         if count == self.steps:
-            return self._combination(coefficients)
+            return self.best_kept()[0]
+        *_, coefficients = self._ends(self.steps)
         total = from_real(coefficients[:count] @ self._rows[:count], self._vector)
         before, vector = (
             from_real(self._rows[row].copy(), self._vector) for row in (count - 2, count - 1)
@@ -255,10 +255,6 @@ class Krylov:
             before, vector = vector, remainder / self.offdiagonal[step]
             total += float(coefficients[step + 1]) * vector
         return total / total.real.dtype.type(here.norm(total))
-
-    def _combination(self, coefficients: np.ndarray) -> np.ndarray:
-        total = from_real(coefficients @ self._rows[: len(coefficients)], self._vector)
-        return total / total.real.dtype.type(self._here.norm(total))
 
 
 def _enlarged(rows: np.ndarray, stored: int, room: int, like: np.ndarray) -> np.ndarray:

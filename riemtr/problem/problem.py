@@ -6,20 +6,19 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import pymanopt
 
-from riemtr.arguments import as_integer, generator
+from riemtr.arguments import as_integer, generator, names_instead
 from riemtr.manifolds import Manifold, adapt, lacking
+from riemtr.manifolds.arrays import array_count, as_type, machine_precision
+from riemtr.manifolds.manifold import P
 from riemtr.problem.autodiff import backend
-from riemtr.problem.clock import Clock
+from riemtr.problem.books import Clock, Counts, forget, lazy, provide
 from riemtr.problem.costs import CallableCost
-from riemtr.problem.counts import Counts
 from riemtr.problem.evaluation import Derivatives, Evaluation
-from riemtr.problem.layout import array_count, as_type, machine_precision
-from riemtr.problem.lazy import forget, lazy, provide
 from riemtr.problem.pymanopt_cost import PymanoptCost
 from riemtr.problem.shared_work import Autodiff, SharedWorkCost
 
@@ -30,7 +29,21 @@ _OTHER_FUNCTIONS = {
 }
 
 
-class Problem:
+# Names that people bring along from SciPy, pymanopt and Manopt, and riemtr's names for the same.
+_NAMES_ELSEWHERE = {
+    "gradient": "euclidean_gradient (or riemannian_gradient)",
+    "grad": "euclidean_gradient (or riemannian_gradient)",
+    "egrad": "euclidean_gradient",
+    "jac": "euclidean_gradient",
+    "hessian": "euclidean_hessian (or riemannian_hessian)",
+    "hess": "euclidean_hessian (or riemannian_hessian)",
+    "ehess": "euclidean_hessian",
+    "hessp": "euclidean_hessian",
+    "backend": "autodiff",
+}
+
+
+class Problem(Generic[P]):
     """Minimise a cost over a manifold.
 
     What is not given is filled in: the gradient by autograd, JAX or PyTorch; the Hessian too, or
@@ -81,9 +94,10 @@ class Problem:
     (1.0, 'minimizer')
     """
 
+    @names_instead(_NAMES_ELSEWHERE)
     def __init__(
         self,
-        manifold: Any,
+        manifold: Manifold[P],
         cost: Callable[..., Any] | SharedWorkCost,
         *,
         euclidean_gradient: Callable[..., Any] | None = None,

@@ -21,7 +21,7 @@ from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
-from riemtr.problem.lazy import lazy
+from riemtr.problem.books import lazy
 from riemtr.problems.weighted_gram import weighted_gram
 
 # The first smoothing parameter of the continuation, as a share of the data's scale.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from riemtr.data.partitioned import Projection
-from riemtr.problem.lazy import is_known, lazy
+from riemtr.problem.books import is_known, lazy
 from riemtr.problems.dictionary_learning import DictionaryCost, smoothings
 
 # Multiplications per block, n^2 times its width, that take no longer than a round trip.

@@ -338,8 +338,6 @@ def _against(
     strict: bool,
 ) -> str:
     """Say what speaks against a minimum, or against the derivatives."""
-    if math.isinf(limits[1]):
-        return "with an infinite curvature_tolerance nothing is asked of the curvature"
     if curvature.direction is None or drawn is None:
         return ""
     apart = _told_apart(here, limits)

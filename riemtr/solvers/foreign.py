@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from riemtr.problem import Clock, Counts, Evaluation
-from riemtr.problem.lazy import provide
+from riemtr.problem.books import provide
 from riemtr.solvers.certificate import MINIMIZER, UNRESOLVED
 from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
 from riemtr.solvers.result import Result

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
+from riemtr.manifolds.manifold import P
 from riemtr.problem import Counts, Evaluation
-from riemtr.problem.lazy import is_known
+from riemtr.problem.books import is_known
 from riemtr.solvers.certificate import (
     MINIMIZER,
     Certificate,
@@ -41,7 +42,7 @@ class Certified(IntEnum):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Result(Summarised):
+class Result(Summarised, Generic[P]):
     """Outcome of a solver.
 
     Attributes
@@ -80,7 +81,7 @@ class Result(Summarised):
     True
     """
 
-    point: Any
+    point: P
     cost: float
     gradient_norm: float
     iterations: int

@@ -14,7 +14,7 @@ import numpy as np
 
 from riemtr.files import check_expansion, json_text, write_atomically
 from riemtr.problem import Counts, Threshold
-from riemtr.problem.lazy import is_known, provide
+from riemtr.problem.books import is_known, provide
 from riemtr.solvers.certificate import Certificate
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import Tolerances

@@ -76,6 +76,13 @@ def check_tolerances(gradient: Any, curvature: Any, relative: Any = None) -> Non
     ):
         if value is not None and not (is_real(value) and value >= 0.0):
             raise ArgumentError(name, "be a nonnegative number, or None", value)
+    if curvature is not None and math.isinf(curvature):
+        raise ArgumentError(
+            "curvature_tolerance",
+            "be finite, or any curvature would count as none",
+            curvature,
+            'for no look at the curvature pass goal="first-order"',
+        )
 
 
 def default_tolerances(

@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 from riemtr.arguments import members, missing_members, names_instead
 from riemtr.manifolds import TangentSpace, exponential, retraction
+from riemtr.manifolds.manifold import P
 from riemtr.problem import Clock, Problem, as_problem
 from riemtr.solvers.arguments import check_limits, checked_observers, start_point
 from riemtr.solvers.iteration import Observer
@@ -200,13 +202,13 @@ class TrustRegion:
     @names_instead(_ARGUMENTS)
     def solve(
         self,
-        problem: Any,
+        problem: Problem[P],
         start: Any = None,
         *,
         rng: Any = None,
         stop: StoppingCriterion | None = None,
         observers: Observer | Sequence[Observer] = (),
-    ) -> Result:
+    ) -> Result[P]:
         """Minimise the cost from a start.
 
         Ctrl-C ends the run, not the program: the result is then the best point so far, with the
@@ -242,7 +244,7 @@ class TrustRegion:
             self.relative_tolerance,
         )
         asked = () if stop is None else (stop,)
-        clock = Clock(min([self.max_seconds, *(each.max_seconds for each in asked)]))
+        clock = Clock(self.max_seconds if stop is None else min(self.max_seconds, stop.max_seconds))
         run = Run(self, problem, tolerances, observers, clock, radius)
         try:
             with showing(observers) if observers else nullcontext():
@@ -251,7 +253,7 @@ class TrustRegion:
             if not run.rows:
                 raise
             reason = Reason(Status.INTERRUPTED)
-        return run.result(self._explained(run, reason, start is None))
+        return run.result(self._explained(run, reason, stop, start is None))
 
     def _stages(self, run: Run, point: Any, asked: tuple[StoppingCriterion, ...]) -> Reason:
         """Descend on the easier problems, then on the problem itself.
@@ -259,7 +261,7 @@ class TrustRegion:
         The user's criterion is asked first, so that it can stop a run before any curvature is
         looked at.
         """
-        limits = MaxIterations(self.max_iterations), MaxSeconds(self.max_seconds), *_SAFEGUARDS
+        limits = self._limits
         for easier, tolerance in self.warm_up(run.problem):
             passed = StagePassed(max(tolerance, run.tolerances.gradient))
             reason = descend(run, easier, point, AnyOf((*asked, passed, *limits)))
@@ -270,13 +272,19 @@ class TrustRegion:
         goal = _GOALS[self.goal](run.tolerances)
         return descend(run, run.problem, point, AnyOf((*asked, goal, *limits)))
 
-    def _explained(self, run: Run, reason: Reason, drawn: bool) -> Reason:
+    @cached_property
+    def _limits(self) -> tuple[StoppingCriterion, ...]:
+        return MaxIterations(self.max_iterations), MaxSeconds(self.max_seconds), *_SAFEGUARDS
+
+    def _explained(
+        self, run: Run, reason: Reason, stop: StoppingCriterion | None, drawn: bool
+    ) -> Reason:
         """Return the reason in the light of what was asked for."""
         if reason.status is Status.FIRST_ORDER and self.goal == "first-order":
             return replace(reason, first_order_goal=True)
         if reason.status is not Status.CONVERGED:
             return reason
-        if not _is_solution(run):
+        if stop is not None and not _is_solution(run):
             return Reason(Status.STOPPED, "second-order point to the tolerances of stop")
         if run.number == 0 and drawn:
             size = run.best.gradient_norm

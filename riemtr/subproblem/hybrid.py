@@ -27,7 +27,7 @@ from riemtr.problem import Evaluation
 from riemtr.subproblem.step import Ended, Step
 from riemtr.subproblem.tangent import check_loss, dense_step, near_exact
 from riemtr.subproblem.truncated_cg import (
-    Pair,
+    Pairs,
     TruncatedCG,
     along_curvature,
     conjugate_gradients,
@@ -45,7 +45,7 @@ class _Memory(NamedTuple):
     """What one call leaves to the next."""
 
     here: Evaluation
-    products: list[Pair]  # of CG there
+    products: Pairs  # of CG there
     target: float = 0.0  # residual at which CG may stop there
     dense: bool = False  # whether CG is no longer worth trying without a factor
     factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
@@ -84,10 +84,14 @@ class HybridSubproblem:
         if not offers_matrix and prefers_curvature(here, radius):  # as CG alone does
             return along_curvature(here, radius)
         if not isinstance(memory, _Memory):
-            memory = _Memory(here, [], self.cg.target(here), dense=not offers_matrix)
+            memory = _Memory(
+                here, Pairs(here.gradient.size), self.cg.target(here), dense=not offers_matrix
+            )
         elif memory.here is not here:
             target = self.cg.target(here, memory.here)
-            memory = _Memory(here, [], target, memory.dense, memory.factor, memory.spent)
+            memory = _Memory(
+                here, Pairs(here.gradient.size), target, memory.dense, memory.factor, memory.spent
+            )
         if here.has_step_matrix or (memory.dense and memory.factor is None):
             return self._dense(here, radius, memory)
         return self._conjugate(here, radius, memory)
@@ -97,11 +101,17 @@ class HybridSubproblem:
         solution = near_exact(here, radius, self.tolerance, memory.multiplier)
         # Bases made of random vectors do not turn smoothly with the point, nor do factors in them.
         factor = solution.factor if here.manifold.smooth_basis else None
-        kept = _Memory(here, [], dense=True, factor=factor, multiplier=solution.multiplier)
+        kept = _Memory(
+            here,
+            Pairs(here.gradient.size),
+            dense=True,
+            factor=factor,
+            multiplier=solution.multiplier,
+        )
         return dense_step(here, solution, memory=kept)
 
     def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
-        factor, known = memory.factor, len(memory.products)
+        factor, known = memory.factor, memory.products.count
         step = conjugate_gradients(
             here,
             radius,
@@ -112,7 +122,7 @@ class HybridSubproblem:
         )
         if step.ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
             factor = None
-        spent = memory.spent + len(memory.products) - known
+        spent = memory.spent + memory.products.count - known
         dense = memory.dense or (factor is None and step.norm < _INSIDE * radius)
         if spent >= here.manifold.dim:
             dense, factor, spent = True, None, 0

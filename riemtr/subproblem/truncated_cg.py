@@ -20,7 +20,8 @@ memory quasi-Newton updating*, SIAM J. Optim. 10(4), 2000).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,6 +37,11 @@ from riemtr.subproblem.step import Ended, Step, make_step
 _LARGE = 1e12
 # Share of the gradient norm that a run is content with, to which CG need not go below.
 _ENOUGH = 0.5
+# Numbers in the pairs that are kept: 32 MB in double precision.
+STORED_ENTRIES = 2**22
+# Numbers in the pairs of a preconditioner, so that they stay in a cache of 256 kB: applied from
+# memory it takes longer than the products that it saves.
+CACHED_ENTRIES = 2**15
 # Fewer pairs say more about where CG met the boundary than about the Hessian.
 FEWEST_PAIRS = 4
 
@@ -43,12 +49,40 @@ Pair = tuple[Any, Any]
 """A direction of CG and its image under the Hessian."""
 
 
+class Pairs:
+    """Directions of CG at one point with their images, of which it keeps the first and the last.
+
+    The first ones, up to ``STORED_ENTRIES`` numbers, serve once more after a rejected step. The
+    last ones, up to ``CACHED_ENTRIES`` numbers, precondition CG at the next point.
+
+    Parameters
+    ----------
+    size : int
+        Length of a direction.
+    remembered : int
+        How many of the last ones to keep at most.
+    """
+
+    def __init__(self, size: int, remembered: int = 0):
+        self._room = max(STORED_ENTRIES // max(2 * size, 1), FEWEST_PAIRS)
+        self.first: list[Pair] = []
+        self.last: deque[Pair] = deque(maxlen=min(remembered, CACHED_ENTRIES // max(2 * size, 1)))
+        self.count = 0
+
+    def add(self, direction: np.ndarray, image: np.ndarray) -> None:
+        """Keep a direction with its image."""
+        self.count += 1
+        if len(self.first) < self._room:
+            self.first.append((direction, image))
+        self.last.append((direction, image))
+
+
 class _Memory(NamedTuple):
     """What a call leaves to the next: Hessian products do not depend on the radius."""
 
     here: Evaluation
     target: float
-    products: list[Pair]
+    products: Pairs
     inverse: InverseHessian | None  # from earlier points
     precondition: Callable[[Any], Any] | None
 
@@ -78,7 +112,8 @@ class TruncatedCG:
         Limit on Hessian products per call; ``None`` means the manifold's dimension.
     remembered : int
         Hessian products of a run, the last ones, that precondition CG at the next point: at least
-        4, or 0 for none. Only where tangent vectors are arrays in the Euclidean metric.
+        4, or 0 for none. They are fewer where they would not fit into a cache, and none from
+        dimension 4096 on, or where inner products are no dot products.
 
     Examples
     --------
@@ -109,7 +144,8 @@ class TruncatedCG:
         if prefers_curvature(here, radius):
             return along_curvature(here, radius)
         if previous is None or not isinstance(previous.memory, _Memory):
-            memory = _Memory(here, self.target(here), [], None, own_preconditioner(here))
+            pairs = Pairs(here.gradient.size, self.remembered)
+            memory = _Memory(here, self.target(here), pairs, None, own_preconditioner(here))
         elif previous.memory.here is not here:
             memory = self._at_next_point(here, previous.memory, previous.ended)
         else:
@@ -130,10 +166,11 @@ class TruncatedCG:
         # Where the boundary cut a run short, its directions are those of little curvature, and a
         # preconditioner made of them would only lead to the boundary again.
         if self.remembered and ended in (Ended.INTERIOR, Ended.PRODUCT_LIMIT):
-            last = memory.products[-self.remembered :]
-            inverse = inverse_hessian(memory.here, last) or memory.inverse
+            inverse = inverse_hessian(memory.here, memory.products.last) or memory.inverse
         precondition = own_preconditioner(here) if inverse is None else inverse.at(here)
-        return _Memory(here, self.target(here, memory.here), [], inverse, precondition)
+        target = self.target(here, memory.here)
+        pairs = Pairs(here.gradient.size, self.remembered)
+        return _Memory(here, target, pairs, inverse, precondition)
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
         """Residual at which CG may stop at ``here``, after a step from ``before``."""
@@ -172,7 +209,7 @@ def conjugate_gradients(
     here: Evaluation,
     radius: float,
     *,
-    products: list[Pair],
+    products: Pairs,
     precondition: Callable[[Any], Any] | None,
     target: float,
     limit: int,
@@ -210,9 +247,12 @@ def conjugate_gradients(
     ended = Ended.PRODUCT_LIMIT
     room = radius * radius
     for count in range(limit):
-        if count == len(products):
-            products.append((direction, here.hessian(direction)))
-        product = products[count][1]
+        if count < len(products.first):
+            product = products.first[count][1]
+        else:
+            product = here.hessian(direction)
+            if count == products.count:
+                products.add(direction, product)
         curvature = inner(direction, product) / scale
         if not math.isfinite(curvature):
             raise NonFiniteHessianError(
@@ -306,20 +346,27 @@ class InverseHessian(NamedTuple):
         return apply
 
 
-def inverse_hessian(here: Evaluation, pairs: Sequence[Pair]) -> InverseHessian | None:
+def inverse_hessian(here: Evaluation, pairs: Collection[Pair]) -> InverseHessian | None:
     """Return what the pairs of one run of CG at ``here`` tell.
 
     None where they are too few, or tangent vectors are not arrays in the Euclidean metric.
     """
     if len(pairs) < FEWEST_PAIRS or not here.manifold.dot_metric:
         return None
-    directions, images = (np.array(list(map(as_real, each))) for each in zip(*pairs, strict=True))
+    conjugate, mapped = zip(*pairs, strict=True)
+    directions, images = (
+        np.array(list(map(as_real, conjugate))),
+        np.array(list(map(as_real, mapped))),
+    )
     curvatures = np.einsum("ij,ij->i", directions, images)  # overflows without a warning
     useful = (curvatures > 0.0) & np.isfinite(curvatures)
     if np.count_nonzero(useful) < FEWEST_PAIRS:
         return None
-    roots = np.sqrt(curvatures[useful, None])
-    directions, images = directions[useful] / roots, images[useful] / roots
+    if not useful.all():
+        directions, images, curvatures = directions[useful], images[useful], curvatures[useful]
+    roots = np.sqrt(curvatures[:, None])
+    directions /= roots
+    images /= roots
     typical = float(np.sort(np.einsum("ij,ij->i", images, images))[len(images) // 2])
     if not 1e-100 < typical < 1e100:
         return None

@@ -12,8 +12,7 @@ import pytest
 import riemtr
 from riemtr import Problem
 from riemtr.manifolds import Manifold, adapt, safe_norm
-from riemtr.manifolds.arrays import as_real
-from riemtr.problem.layout import flatten, unflatten
+from riemtr.manifolds.arrays import as_real, flatten, unflatten
 from tests.manifolds.zoo import ZOO, cost_on
 
 NO_EXPONENTIAL = {

@@ -12,8 +12,8 @@ import pytest
 
 import riemtr
 from riemtr.manifolds import adapt
+from riemtr.manifolds.arrays import as_type
 from riemtr.manifolds.product import NamedPoint
-from riemtr.problem.layout import as_type
 
 POSES = riemtr.Product({"turn": riemtr.Rotations(3), "shift": riemtr.Euclidean(3)})
 PLAIN = riemtr.Product([riemtr.Sphere(3), riemtr.Euclidean(2)])

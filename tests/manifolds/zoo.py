@@ -7,7 +7,7 @@ import numpy as np
 import pymanopt.manifolds as pm
 
 import riemtr
-from riemtr.problem.layout import array_count
+from riemtr.manifolds.arrays import array_count
 
 # Name: (manifold, dimension).
 NATIVE = {

@@ -8,7 +8,7 @@ import numpy as np
 import pymanopt.manifolds as pm
 import pytest
 
-from riemtr import Problem
+from riemtr import Problem, Sphere
 from riemtr.problem import Threshold
 from riemtr.problem import lanczos as module
 from riemtr.problem.lanczos import Krylov
@@ -337,3 +337,21 @@ def test_a_witness_of_a_second_pass_is_of_the_points_precision(monkeypatch):
     direction = here.curvature.direction
     assert direction.dtype == np.float32
     assert here.inner(direction, here.hessian(direction)) == pytest.approx(values[0], abs=5e-3)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_what_rounding_leaves_outside_the_tangent_space_does_not_grow(shift):
+    """The recurrence multiplies it in every step, the more so the larger the Euclidean gradient."""
+    n = 1500
+    values = np.concatenate([[0.0], np.linspace(0.02, 1.0, n - 1)]) + shift
+    problem = Problem(
+        Sphere(n),
+        lambda x: 0.5 * float(x @ (values * x)),
+        euclidean_gradient=lambda x: values * x,
+        euclidean_hessian=lambda x, v: values * v,
+    )
+    known = problem.at(np.eye(n)[0]).curvature
+    assert known.side(Threshold(1e-9)) > 0
+    assert known._krylov.steps > 40
+    assert known.asymmetry < 1e-10 * max(shift, 1.0)
+    assert known.lower_bound <= 0.02

@@ -904,14 +904,6 @@ def test_noise_of_the_cost_contradicts_nothing(noise):
 # -- tolerances, scales, symmetries ----------------------------------------------------------------
 
 
-def test_an_infinite_curvature_tolerance_certifies_nothing():
-    problem = form_on_sphere(np.diag([1.0, 2.0, 3.0]))
-    for point in np.eye(3):
-        result = riemtr.PracticalTRM(curvature_tolerance=math.inf).solve(problem, point)
-        assert not result.certified
-        assert "curvature_tolerance" in result.certificate.contradiction
-
-
 @pytest.mark.parametrize("tolerance", [5.0, 1e3, 1e300])
 def test_a_tolerance_of_the_size_of_all_curvature_leaves_it_to_the_sign(tolerance):
     problem = form_on_sphere(np.diag([1.0, 2.0, 3.0]))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import require
-from riemtr.problem.layout import flatten, unflatten
-from riemtr.problem.lazy import forget, lazy
+from riemtr.manifolds.arrays import flatten, unflatten
+from riemtr.problem.books import forget, lazy
 from riemtr.problem.shared_work import NotDifferentiableError
 
 # What functions of other libraries, conversions and decisions raise when handed JAX's tracers.

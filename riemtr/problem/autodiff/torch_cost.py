@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import require
-from riemtr.problem.layout import flatten, unflatten
-from riemtr.problem.lazy import lazy
+from riemtr.manifolds.arrays import flatten, unflatten
+from riemtr.problem.books import lazy
 from riemtr.problem.shared_work import NotDifferentiableError
 
 

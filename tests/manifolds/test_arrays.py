@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from riemtr.manifolds import adapt
-from riemtr.problem.layout import as_type, flatten, like, machine_precision, owned, unflatten
+from riemtr.manifolds.arrays import as_type, flatten, like, machine_precision, owned, unflatten
 from tests.manifolds.zoo import ZOO
 
 layouts = st.one_of(st.integers(1, 4), st.lists(st.integers(1, 4), min_size=1).map(tuple))

@@ -1,10 +1,12 @@
-"""A property computed once per instance."""
+"""Properties computed once per instance, and the clock of a run."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from riemtr.problem.lazy import forget, is_known, lazy, provide
+from riemtr.problem.books import Clock, forget, is_known, lazy, provide
 
 
 class Squares:
@@ -59,3 +61,19 @@ def test_what_is_kept_can_be_asked_for_provided_and_forgotten():
     assert square.area == 1.0
     forget(square, "area")
     assert square.area == 9.0
+
+
+def test_time_passes_but_for_pauses():
+    clock = Clock()
+    time.sleep(0.01)
+    before = clock.seconds
+    assert before >= 0.01
+    with clock.paused():
+        time.sleep(0.05)
+    assert before <= clock.seconds < before + 0.04
+
+
+def test_a_limit_and_none():
+    assert Clock(0.0).expired
+    assert not Clock(1e3).expired
+    assert not Clock().expired
