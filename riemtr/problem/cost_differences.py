@@ -186,6 +186,14 @@ class Probe:
         return self.here.cost - cost - known - self.rounding(cost)
 
 
+def flat_probe(here: Evaluation) -> Probe | None:
+    """Return the costs along the direction of least curvature, which a run and its result share."""
+    known = here.curvature
+    if known.probe is None and known.direction is not None:
+        known.probe = Probe(here, known.direction)
+    return known.probe
+
+
 # -- contradictions -------------------------------------------------------------------------------
 
 

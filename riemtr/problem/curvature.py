@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,8 @@ _MEASURING = 5
 # Halving a step of differences leaves a quarter of their error: this much of the change, and more,
 # is the error of the longer step.
 _COARSE = 2.0
+# Ritz value over the tolerance from which on it is clearly positive.
+_CLEARLY = 10.0
 # Residual of a direction of negative curvature, relative to it, that is good enough to follow.
 _WITNESS = 0.02
 # Residuals beyond the expected one, in units of the accuracy of products, that are still rounding.
@@ -100,6 +102,8 @@ class Curvature:
         # Error of products along the direction, as far as it was measured.
         self._error = 0.0
         self._direction: np.ndarray | None = None
+        # Costs along the direction, kept by :func:`riemtr.problem.cost_differences.flat_probe`.
+        self.probe: Any = None
         self._is_negative = False
         if here.manifold.dim == 0 or here.manifold.dim == len(here.symmetries):
             self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf
@@ -314,7 +318,7 @@ class Curvature:
                     if self._look(threshold) or last:
                         break
                     looked = krylov.steps
-                    x = rounding_of(here, self.size, 2 * looked) - threshold.at(self.size)
+                    x = rounding_of(here, self.size, 2 * looked) + self._excluded(threshold)
         if not self.known_side(threshold):
             reached = "rounding" if krylov.exhausted else f"{krylov.steps} Lanczos steps"
             self.limited = "out of time" if expired else reached
@@ -336,11 +340,21 @@ class Curvature:
             # A witness good enough to follow, and a saddle told from a maximizer.
             told = largest > tolerance or krylov.excludes_above(tolerance - rounding)
             return residual <= _WITNESS * -smallest and told
-        if not krylov.excludes(rounding - tolerance):
+        x = rounding + self._excluded(threshold)
+        if not krylov.excludes(x):
             return False
-        bound = krylov.error(smallest, smallest + tolerance - rounding)
+        bound = krylov.error(smallest, smallest - x)
         self.lower_bound = max(self.lower_bound, smallest - bound - self.doubt)
         return self.lower_bound >= -tolerance
+
+    def _excluded(self, threshold: Threshold) -> float:
+        """Return the eigenvalue to exclude: one that is negative to tolerance, or hardly positive.
+
+        Where the smallest Ritz value is clearly positive, a step or two more tell a strict minimum
+        from a flat one.
+        """
+        tolerance = threshold.at(self.size)
+        return 2.0 * tolerance if self.min_eigenvalue > _CLEARLY * tolerance else -tolerance
 
     def _confirm(self, threshold: Threshold) -> None:
         """Measure the residual of the direction itself; an unexpected one widens the bounds."""

@@ -18,6 +18,7 @@ from riemtr.problem.cost_differences import (
     SEE,
     Probe,
     contradiction,
+    flat_probe,
     hessian_gap,
 )
 from riemtr.solvers.stopping import Tolerances, default_tolerances
@@ -350,7 +351,8 @@ def _against(
             f"the Hessian is not symmetric, <u, Hv> and <v, Hu> differ by "
             f"{curvature.asymmetry:.1e}: see riemtr.check_hessian"
         )
-    probe = Probe(here, curvature.direction)
+    probe = flat_probe(here)
+    assert probe is not None
     flat = not strict and curvature.lower_bound >= -limits[1]
     fall = probe.fall(limits) if flat else None
     if fall is not None:

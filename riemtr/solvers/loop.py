@@ -13,7 +13,7 @@ import numpy as np
 
 from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.problem import Clock, Counts, Evaluation, Problem
-from riemtr.problem.cost_differences import OFF_DOMAIN, RULE, UNFINISHED, Probe
+from riemtr.problem.cost_differences import OFF_DOMAIN, RULE, UNFINISHED, flat_probe
 from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
 from riemtr.solvers.judging import Verdict
@@ -222,12 +222,11 @@ class Run:
         known = here.curvature
         limits = self.tolerances.at(here, self.size)
         # Positive by a bound alone, or by all that was asked: there is no flat direction.
-        if not known.min_eigenvalue <= limits[1] or known.direction is None:
+        probe = flat_probe(here) if known.min_eigenvalue <= limits[1] else None
+        fall = None if probe is None else probe.fall(limits)
+        if probe is None or fall is None:
             return None
-        fall = Probe(here, known.direction).fall(limits)
-        if fall is None:
-            return None
-        there = here.moved((fall[0] * RULE.distances[-1]) * known.direction, self.solver.move)
+        there = here.moved((fall[0] * RULE.distances[-1]) * probe.direction, self.solver.move)
         self.number += 1
         self.step, self._tried, self.best = None, None, there
         self._verdict, self._escaping = _AT_START, True
