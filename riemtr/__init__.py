@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from riemtr import problems
-from riemtr.imports import make_callable
 from riemtr.manifolds import (
     Euclidean,
     FixedRank,
@@ -118,10 +117,7 @@ def __getattr__(name: str) -> Any:
                 raise
             raise AttributeError(f"riemtr.{name} is missing: {error}") from error
     if name in ("compare", "sweep", "testing"):  # modules that a solve does not need
-        module = import_module(f"riemtr.{name}")
-        if name == "sweep":  # as riemtr.compare is by itself
-            make_callable(module, module.sweep)
-        return module
+        return import_module(f"riemtr.{name}")
     raise AttributeError(f"module 'riemtr' has no attribute {name!r}")
 
 

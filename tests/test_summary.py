@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 import riemtr
-from riemtr.cli.sweep_summary import maps_summary, table_summary
 from riemtr.data import BernoulliGaussian, Conditioned
 from riemtr.recovery import recover_dictionary
 from riemtr.summary import BAD, DOUBTFUL, GOOD, Summary, Table, clean
 from riemtr.sweep import sweep
 from riemtr.sweep.boundary import PowerLaw
 from riemtr.sweep.phase_figures import Map
+from riemtr.sweep.summary import maps_summary, table_summary
 
 CODES = "\x1b[31mred\x1b[0m \x07 \r \x9b31m \u202e"
 TABLE = Table(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.cli.parameters import parse_axes
-from riemtr.cli.sweep_summary import maps_summary, table_summary
 from riemtr.errors import ArgumentError
 from riemtr.imports import imported, look_here
 from riemtr.progress import Watcher
@@ -19,6 +18,7 @@ from riemtr.sweep import Table, read
 from riemtr.sweep.cells import FAILURE, SECONDS
 from riemtr.sweep.phase_report import FIGURE, SUMMARY, run_maps, save_maps
 from riemtr.sweep.phase_transition import MAPS, NAME, PhaseTransition
+from riemtr.sweep.summary import maps_summary, table_summary
 
 _STORE = "cells"
 

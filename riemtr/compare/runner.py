@@ -12,14 +12,21 @@ from typing import Any
 from riemtr.arguments import check_positive, integer
 from riemtr.blas_threads import blas_threads_for
 from riemtr.compare.cases import as_cases, labelled, spelling
-from riemtr.compare.entrants import DEFAULT, Demands, Entrant, as_entrants, check_entrants
+from riemtr.compare.entrants import (
+    DEFAULT,
+    Demands,
+    Entrant,
+    as_entrants,
+    check_entrants,
+    described,
+)
 from riemtr.compare.journal import identity, keep, open_runs, recall
 from riemtr.compare.measuring import measure, warm_up
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
 from riemtr.compare.task import Task
 from riemtr.environment import environment
-from riemtr.errors import DoesNotApply
+from riemtr.errors import ArgumentError, DoesNotApply
 from riemtr.problems import Case
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.solvers import FixedRadius, TrustRegion
@@ -265,7 +272,7 @@ class _Comparing:
         for one in self.entrants:
             try:
                 solver = one.make(case.problem, self.demands)
-                said = str(solver)
+                said = described(solver)
             except Exception as error:
                 solver, said = None, f"cannot be made: {error}"
             if isinstance(solver, TrustRegion) and isinstance(solver.radius, FixedRadius):
@@ -291,9 +298,10 @@ def _checked_tolerances(tolerances: Sequence[float]) -> tuple[float, ...]:
     except (TypeError, ValueError):
         goals = ()
     if not goals or not all(0.0 < value < math.inf for value in goals):
-        raise ValueError(
-            "tolerances must be a list of positive, finite gradient norms, such as [1e-2, 1e-6]; "
-            f"got {tolerances!r}"
+        raise ArgumentError(
+            "tolerances",
+            "be a list of positive, finite gradient norms, such as [1e-2, 1e-6]",
+            tolerances,
         )
     return goals
 

@@ -1,5 +1,8 @@
 """Grids of settings: the same cells whatever runs them, in a store that survives."""
 
+import sys
+
+from riemtr.imports import make_callable
 from riemtr.progress import Progress
 from riemtr.sweep.cells import Cell
 from riemtr.sweep.outcomes import Failure, Outcome
@@ -7,3 +10,5 @@ from riemtr.sweep.run import sweep
 from riemtr.sweep.table import Table, read
 
 __all__ = ["Cell", "Failure", "Outcome", "Progress", "Table", "read", "sweep"]
+
+make_callable(sys.modules[__name__], sweep)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from riemtr.files import write_atomically
+from riemtr.summary import Summarised, Summary
 from riemtr.sweep.cells import FAILURE, SECONDS, SEED, Cell
 from riemtr.sweep.outcomes import Outcome, read_outcomes
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Summarised):
     """Outcomes in the order of the grid.
 
     Attributes
@@ -33,9 +34,11 @@ class Table:
     def __len__(self) -> int:
         return len(self.outcomes)
 
-    def __repr__(self) -> str:
-        failed = f", {len(self.failed)} failed" if self.failed else ""
-        return f"<Table: {len(self)} cells{failed}; columns {', '.join(self.columns)}>"
+    def summary(self) -> Summary:
+        """Return the mean of each result over the runs of a setting, and what failed."""
+        from riemtr.sweep.summary import table_summary  # which reads tables
+
+        return table_summary(self)
 
     @property
     def failed(self) -> list[Outcome]:
