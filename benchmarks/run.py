@@ -10,7 +10,14 @@ import time
 
 import benchmarks
 
-NOT_BENCHMARKS = {"run", "timing"}
+NOT_BENCHMARKS = {
+    "run",
+    "timing",
+    "torture_cases",
+    "torture_manifolds",
+    "torture_variants",
+    "zoo_problems",
+}
 
 
 def names() -> list[str]:
