@@ -276,8 +276,9 @@ class UnitDeterminantSpace(PositiveDefiniteSpace):
         """Return the Hermitian part without its multiple of the identity."""
         hermitian = super().tangent(vector)
         size = hermitian.shape[-1]
-        mean = np.trace(hermitian, axis1=-2, axis2=-1).real / size
-        return hermitian - mean[..., None, None] * np.eye(size, dtype=hermitian.dtype)
+        mean = np.asarray(np.trace(hermitian, axis1=-2, axis2=-1).real / size)
+        shift = mean.astype(hermitian.real.dtype)[..., None, None]
+        return hermitian - shift * np.eye(size, dtype=hermitian.dtype)
 
     def move(self, vector: np.ndarray) -> np.ndarray:
         """Return the point that the retraction leads to, scaled to determinant 1."""
@@ -305,7 +306,8 @@ class UnitDeterminant(DefiniteMatrices):
 
 def _unit_determinant(point: np.ndarray) -> np.ndarray:
     _, logarithm = np.linalg.slogdet(point)
-    return point * np.exp(-logarithm / point.shape[-1])[..., None, None]
+    factor = np.asarray(np.exp(-logarithm / point.shape[-1]))
+    return point * factor.astype(point.real.dtype)[..., None, None]
 
 
 # -- open sets in Euclidean space -----------------------------------------------------------------
