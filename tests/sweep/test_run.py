@@ -223,10 +223,11 @@ def test_what_is_no_task_is_refused():
 # Killed at any moment: a sweep that is run again and again until it ends.
 
 GRID = {"n": range(12), "pause": [0.02]}
+SLOWER = {"n": range(12), "pause": [0.25]}  # for a kill from outside, which takes its time
 
 
-def begin(path):
-    return sweep(tasks.slow, GRID, repetitions=2, store=path, resume=True)
+def begin(path, grid=None):
+    return sweep(tasks.slow, grid or GRID, repetitions=2, store=path, resume=True)
 
 
 def numbers(table):
@@ -258,23 +259,23 @@ SCRIPT = """
 import sys
 from riemtr.sweep import sweep
 from tests.sweep import tasks, test_run
-sweep(tasks.slow, test_run.GRID, repetitions=2, store=sys.argv[1], backend="processes", n_jobs=2)
+sweep(tasks.slow, test_run.SLOWER, repetitions=2, store=sys.argv[1], backend="processes", n_jobs=2)
 """
 
 
-def test_killed_with_its_workers_it_loses_nothing_and_leaves_none_behind(path, undisturbed):
+def test_killed_with_its_workers_it_loses_nothing_and_leaves_none_behind(path):
     command = [sys.executable, "-c", SCRIPT, str(path)]
     run = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
     while run.poll() is None and not (path.exists() and len(read(path)) >= 3):
         time.sleep(0.01)
     with pytest.raises(OSError, match="in use by another run"):
-        begin(path)
+        begin(path, SLOWER)
     run.kill()
     run.wait()
     kept = read(path)
     assert 3 <= len(kept) < 24
-    table = begin(path)
-    assert numbers(table) == undisturbed
+    table = begin(path, SLOWER)
+    assert numbers(table) == numbers(sweep(tasks.slow, SLOWER, repetitions=2))
     assert all(outcome in table.outcomes for outcome in kept.outcomes)
     workers = {outcome.values["pid"] for outcome in kept.outcomes}
     deadline = time.monotonic() + 30
