@@ -15,10 +15,13 @@ from riemtr.progress import Progress, Watcher, bars
 _STAGES = {
     "precondition": "whitening the data",
     "solve": "finding sparse directions",
+    "probe": "looking for exact zeros",
     "round": "making each one exact",
     "inspect": "counting its zeros",
     "polish": "making doubtful ones exact",
     "unmix": "looking for mixtures",
+    "starts": "trying other starts",
+    "refine": "refining all rows together",
     "report": "judging every row",
 }
 

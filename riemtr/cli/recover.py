@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,15 +14,17 @@ import typer
 
 import riemtr
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, refusing, say
+from riemtr.cli.console import console, in_options, refusing, say
 from riemtr.cli.options import OUTPUT, Force, Quiet, Rng, ShowProgress, SolverName
 from riemtr.cli.progress import shown, stopping_at_the_next
 from riemtr.errors import ArgumentError, MissingExtraError, OtherRunError, require
 from riemtr.files import made_folder, save_figure
+from riemtr.problems.surrogates import SURROGATES
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery.datafiles import DataFile, read_data
 from riemtr.recovery.figures import concentration
-from riemtr.recovery.resultfiles import OURS, relative_residual, save_recovery
+from riemtr.recovery.resultfiles import OURS, REPORT, relative_residual, save_recovery
+from riemtr.summary import Cell, Summary
 
 CHECKPOINT = "checkpoint.sqlite"
 _DATA = "How to read the data"
@@ -42,8 +45,8 @@ def recover(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A matrix: .npy, .npz, .csv, .tsv, .txt or .mat, one sample per column. Or an "
-            "image file, or the name of an image that comes with scikit-image, such as camera.",
+            help="A matrix: .npy, .npz, .csv, .tsv, .txt, .mat or .set, one sample per column. Or "
+            "an image file, or the name of an image that comes with scikit-image, such as camera.",
         ),
     ],
     out: Annotated[
@@ -63,7 +66,24 @@ def recover(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The array to take from an .npz or .mat file with several.",
+            help="The array to take from an .npz or .mat file with several; STRUCT.FIELD for one "
+            "in a struct.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of a table to leave out, such as a time; may be given several times.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of a table that is data, though it looks like a time or an index.",
             rich_help_panel=_DATA,
         ),
     ] = None,
@@ -74,16 +94,6 @@ def recover(
             metavar="PIXELS",
             help="Side of the patches an image is cut into: 8 if not given. For a matrix: its "
             "samples are such patches, to be drawn as such.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    center: Annotated[
-        bool | None,
-        typer.Option(
-            "--center/--no-center",
-            help="Subtract the average sample first: yes for images, no for matrices, if not "
-            "given.",
-            show_default=False,
             rich_help_panel=_DATA,
         ),
     ] = None,
@@ -100,6 +110,54 @@ def recover(
             metavar="NUMBER|auto",
             help="How many atoms: as many as a sample has numbers, if not given; auto where the "
             "data have a lower rank.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    offset: Annotated[
+        bool | None,
+        typer.Option(
+            "--offset/--no-offset",
+            help="Recover an offset b along: Y = A X + b. If not given: yes for images, and for "
+            "matrices where their mean calls for it.",
+            show_default=False,
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    refine: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM",
+            help="How to refine all rows together where none is exactly sparse: orthogonal, full, "
+            "auto for what suits the data, or none.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = "auto",
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="From how many random starts: the best is kept, and every row is looked for in "
+            "the others. If not given: 3 where that can make rows plausible, else 1.",
+            show_default=False,
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    surrogate: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"The smooth function in place of the l1 norm: {', '.join(SURROGATES)}.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = "log-cosh",
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORDER",
+            help="joint: all rows at once; rows: one after the other; rounded: each one rounded "
+            "before the next, as in the paper. If not given: joint, or rows with --solver exact.",
+            show_default=False,
             rich_help_panel=_METHOD,
         ),
     ] = None,
@@ -120,6 +178,14 @@ def recover(
             rich_help_panel=_METHOD,
         ),
     ] = -1,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit code 1 whenever a row is doubtful, also if none is proved.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -135,20 +201,23 @@ def recover(
 ) -> None:
     """Recover a dictionary A and sparse coefficients X from data Y = A X.
 
-    Each row of X comes with a verdict, and with a duality gap, which proves that its linear program
-    was solved. The folder gets `A.npy`, `X.npy`, `report.json` and figures; the average sample,
-    where it was subtracted, as `mean.npy`.
+    Each row of X comes with a verdict: proved (exactly sparse, and held in place by its zeros),
+    plausible (nothing speaks against it: other starts lead there, and its standard error is small)
+    or doubtful, with the reasons. The folder gets `A.npy`, `X.npy`, `report.json` and figures; the
+    offset, where there is one, as `offset.npy`; and `dictionary.csv` where columns have names.
     A run that was stopped or killed continues where it was with the same command.
 
-    Exit code: 0 if nothing speaks against any row, 1 if something does, 2 if what was asked for
-    cannot be done. Exactly sparse rows are right, if there are no more sources than rows; without
-    any, as on images, trusted ones are certified and sparser than noise can be made, no more.
+    Exit code: 0 if every row is trusted (proved or plausible), or if no row is proved, as on
+    photographs and noise, which do not follow the model anyway; 1 if some rows are proved and
+    others doubtful, and with `--strict` whenever a row is doubtful; 2 if what was asked for cannot
+    be done.
 
     Examples:
 
     - `riemtr recover Y.npy --out found` for a matrix with one sample per column
 
-    - `riemtr recover table.csv --transpose --out found` for a table with one sample per row
+    - `riemtr recover table.csv --transpose --drop time --out found` for a table with one sample per
+    row, and their times
 
     - `riemtr recover camera --out found` learns 64 atoms from a photograph
 
@@ -156,15 +225,27 @@ def recover(
     """
     with refusing(ValueError, TypeError, ImportError, OSError):
         _check_folder(out, force, checkpoint)
-        data = read_data(source, variable=variable, transpose=transpose, patch_size=patch_size)
+        data = read_data(
+            source,
+            variable=variable,
+            transpose=transpose,
+            drop=drop or (),
+            keep=keep or (),
+            patch_size=patch_size,
+        )
+        shift = _offset(data, offset)
         if rank is None:
-            _check_patches(data)
-        Y, mean = _centred(data, center)
+            _check_patches(data, more=shift is True)
         method = _make_solver(solver, mu)
     screen = console()
     path = out / CHECKPOINT if checkpoint is None else checkpoint
     options = {
         "solver": method,
+        "surrogate": surrogate,
+        "offset": shift,
+        "order": order,
+        "refine": None if refine == "none" else refine,
+        "seeds": seeds,
         "rank": None if rank is None else _number_or_word(rank),
         "n_jobs": n_jobs,
         "checkpoint": path,
@@ -172,29 +253,67 @@ def recover(
     start_over = force and checkpoint is None
     with _explained(out, force, checkpoint):
         with refusing(ValueError, OSError), made_folder(out), made_folder(path.parent):
-            found = _run(Y, mu, rng, options, progress and not quiet, start_over)
-        residual = relative_residual(Y, found)
+            found = _run(data.matrix, mu, rng, options, progress and not quiet, start_over)
+        residual = relative_residual(data.matrix, found)
         about = {
             "riemtr": riemtr.__version__,
             "source": data.source,
             "patch_size": data.patch_size,
-            "centred": mean is not None,
             "solver": "default" if method is None else str(method),
+            "surrogate": surrogate,
+            "refine": options["refine"],
+            "order": order,
+            "seeds": seeds,
             "relative_residual": residual,
         }
         with refusing(OSError):
-            saved = save_recovery(out, found, about, mean)  # before what may not be printed
+            saved = save_recovery(out, found, about, data.names)  # before what cannot be printed
+            Y = data.matrix if found.offset is None else data.matrix - found.offset[:, None]
             saved += _draw(out, Y, found, data)
             if checkpoint is None:
                 path.unlink(missing_ok=True)  # last: as long as it is there, the run is not over
     if quiet:
         say(found.summary().line)
     else:
-        fit = ("fit", f"A X gives the data with relative error {residual:.0e}")
+        product = "A X" if found.offset is None else "A X + b"
+        fit = ("fit", f"{product} gives the data with relative error {residual:.0e}")
         sparsity = ("sparsity", _sparsity(found, Y))
-        screen.print(found.summary().saying(f"dictionary of {source}", fit, sparsity))
+        summary = _in_terminal(found.summary())
+        screen.print(summary.saying(f"dictionary of {source}", fit, sparsity))
         say(f"saved in {out}: {', '.join(file.name for file in saved)}")
-    raise typer.Exit(0 if found.trusted else 1)
+    raise typer.Exit(_exit_code(found, strict))
+
+
+def _in_terminal(summary: Summary) -> Summary:
+    """Return a summary that speaks of options and files instead of arguments and attributes."""
+
+    def told(text: str) -> str:
+        return in_options(text).replace(" .atoms", f" {REPORT}")
+
+    def cell(content: Cell) -> Cell:
+        return told(content) if isinstance(content, str) else (told(content[0]), content[1])
+
+    table = summary.table
+    if table is not None:
+        table = replace(table, rows=tuple(tuple(map(cell, row)) for row in table.rows))
+    return replace(
+        summary,
+        pairs=tuple((name, told(text)) for name, text in summary.pairs),
+        table=table,
+        notes=tuple(map(told, summary.notes)),
+    )
+
+
+def _exit_code(found: Recovery, strict: bool) -> int:
+    """Return 1 for doubtful rows where others are proved, or wherever it is strict."""
+    return 1 if not found.trusted and (strict or found.count("proved")) else 0
+
+
+def _offset(data: DataFile, offset: bool | None) -> bool | str:
+    """Return what was asked for; images have an average that is no pattern of theirs."""
+    if offset is not None:
+        return offset
+    return True if data.is_image else "auto"
 
 
 def _sparsity(found: Recovery, data: np.ndarray) -> str:
@@ -232,10 +351,13 @@ def _number_or_word(text: str) -> int | str:
         return text
 
 
-def _check_patches(data: DataFile) -> None:
-    """Refuse an image that has too few patches in terms of patches, not of features and samples."""
+def _check_patches(data: DataFile, more: bool) -> None:
+    """Refuse an image that has too few patches in terms of patches, not of features and samples.
+
+    An offset needs one ``more``.
+    """
     size, count = data.patch_size, data.matrix.shape[1]
-    if data.is_image and size is not None and count <= size**2:
+    if data.is_image and size is not None and count <= size**2 + more:
         largest = max(math.ceil((count * size**2) ** 0.25) - 1, 1)
         raise ArgumentError(
             "patch_size",
@@ -244,13 +366,6 @@ def _check_patches(data: DataFile) -> None:
             size,
             "choose a smaller one, a larger image, or add --rank auto to find fewer atoms",
         )
-
-
-def _centred(data: DataFile, center: bool | None) -> tuple[np.ndarray, np.ndarray | None]:
-    if not (data.is_image if center is None else center):
-        return data.matrix, None
-    mean = data.matrix.mean(axis=1)
-    return data.matrix - mean[:, None], mean
 
 
 def _make_solver(solver: SolverName, mu: float) -> Any:
@@ -268,7 +383,7 @@ def _run(
     if resumed and visible:
         say("continuing where the last run stopped")
     try:
-        with shown(visible) as bars, stopping_at_the_next("row") as watch:
+        with shown(visible) as bars, stopping_at_the_next("step") as watch:
             return recover_dictionary(Y, mu, rng, progress=watch(bars), **options)
     except OtherRunError as error:
         if not (start_over and resumed):
@@ -289,7 +404,8 @@ def _draw(out: Path, Y: np.ndarray, found: Recovery, data: DataFile) -> list[Pat
     drawn = [save_figure(out / "sparsity.png", sparsity_figure(Y, found.coefficients, names))]
     if data.patch_size is not None:
         title = f"{found.dictionary.shape[1]} atoms of {Path(data.source).name}"
-        figure = atoms_figure(found.dictionary, data.patch_size, title)
+        verdicts = [atom.verdict for atom in found.atoms]
+        figure = atoms_figure(found.dictionary, data.patch_size, title, verdicts)
         drawn.append(save_figure(out / "atoms.png", figure))
     else:
         (out / "atoms.png").unlink(missing_ok=True)  # of results that were replaced

@@ -32,7 +32,7 @@ from riemtr.interop.pymanopt import pymanopt_solvers
 from riemtr.interrupts import OutOfTime, deadline, interrupts_insisted_on
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.recovery import Preconditioned, recover_dictionary
-from riemtr.recovery.rows import RowSolver, default_solver
+from riemtr.recovery.solving import RowSolver, default_solver
 from riemtr.solvers import ExactTRM
 from riemtr.store import Store
 

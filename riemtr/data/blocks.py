@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
 
 _IN_CACHE = 2**18  # entries (2 MB of float64): a block and what is computed from it stay in cache
 _FULL_SPEED = 2**20  # entries (8 MB) from which matrix products run at full speed
@@ -62,3 +68,75 @@ def column_lengths(data: np.ndarray) -> np.ndarray:
 
 def _slices(count: int, width: int) -> list[slice]:
     return [slice(first, min(first + width, count)) for first in range(0, count, width)]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A matrix in memory as blocks of columns, to which functions are sent.
+
+    :class:`riemtr.data.partitioned.Partitioned` is the same for matrices that Dask keeps.
+
+    Parameters
+    ----------
+    array : ndarray, shape (n, p)
+    pool : concurrent.futures.Executor, optional
+        Threads that visit blocks beside each other; the results do not depend on it.
+
+    Examples
+    --------
+    >>> data = Blocks(np.arange(6.0).reshape(2, 3))
+    >>> data.total(lambda block, first: (float(block.sum()), block.shape[1]))
+    (15.0, 3)
+    """
+
+    array: np.ndarray
+    pool: Executor | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, p)."""
+        return self.array.shape[0], self.array.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The floating-point type."""
+        return self.array.dtype
+
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The columns of each block, which depend on nothing but the shape."""
+        return column_blocks(self.array.shape)
+
+    def visit(
+        self, function: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> list[T]:
+        """Return ``function(block, first, *arguments)`` of every block, in their order.
+
+        ``first`` is the number of the block's first column; ``each`` has one further argument for
+        every block.
+        """
+        tasks = [
+            (
+                self.array[:, columns],
+                columns.start,
+                *arguments,
+                *([] if each is None else [each[k]]),
+            )
+            for k, columns in enumerate(self.slices)
+        ]
+        if self.pool is None or len(tasks) == 1:
+            return [function(*task) for task in tasks]
+        return list(self.pool.map(lambda task: function(*task), tasks))
+
+    def total(self, function: Callable[..., Any], *arguments: Any, merge: Any = None) -> Any:
+        """Return the sum of the tuples that :meth:`visit` returns, or ``merge`` of them."""
+        return (merge or add_up)(self.visit(function, *arguments))
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        """Return the columns of those numbers, in increasing order, as an array."""
+        return np.take(self.array, np.unique(indices), axis=1)
+
+
+def add_up(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Add tuples entry by entry."""
+    return tuple(sum(rest, start=first) for first, *rest in zip(*parts, strict=True))

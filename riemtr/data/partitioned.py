@@ -8,7 +8,7 @@ MB: no worker, nor the process that asks, holds all of the data, unless they are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.data.aligned_arrays import aligned
-from riemtr.data.blocks import gram
+from riemtr.data.blocks import add_up, gram
 from riemtr.errors import require
 
 _FAN_IN = 8  # results added up at once, wherever they are
@@ -191,11 +191,6 @@ class Projection:
         """Root mean square of the entries."""
         squares = np.einsum("ij,ij->", self.basis, self.matrix.gram @ self.basis)
         return float(np.sqrt(max(squares, 0.0) / (self.shape[0] * self.shape[1])))
-
-
-def add_up(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Add tuples entry by entry."""
-    return tuple(sum(rest, start=first) for first, *rest in zip(*parts, strict=True))
 
 
 def _take(block: np.ndarray, first: int, indices: np.ndarray) -> np.ndarray:

@@ -18,11 +18,7 @@ from riemtr.recovery import Recovery, numerical_rank, recover_dictionary
 require("sklearn", extra="learn")  # before the imports below, so that the error says what to do
 
 from joblib import effective_n_jobs  # noqa: E402
-from sklearn.base import (  # noqa: E402
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, TransformerMixin  # noqa: E402
 from sklearn.exceptions import ConvergenceWarning  # noqa: E402
 from sklearn.utils import Tags, check_array, check_random_state  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
@@ -30,10 +26,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 __all__ = ["CompleteDictionaryLearning"]
 
 _PRECISIONS = ("float64", "float32")  # what is fitted and returned as it came
-_NAMED = 3  # doubtful atoms described in a warning
 
 
-class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class CompleteDictionaryLearning(TransformerMixin, BaseEstimator):
     """Write samples as sparse combinations of as many atoms as the data have dimensions.
 
     The model is ``X = codes @ components_`` with sparse codes and linearly independent atoms, the
@@ -41,8 +36,8 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     finds the atoms exactly, up to order and sign, with a proof of optimality for every column of
     the codes. The codes of new samples are a linear map of them: nothing is solved.
 
-    The data are whitened but **not centred**, since the model has no mean. To learn from
-    deviations from the mean, put ``StandardScaler(with_std=False)`` before it in a pipeline.
+    The data are whitened but not centred, since that would undo exact zeros: an offset that all
+    samples have in common is recovered along, so that ``X = codes @ components_ + offset_``.
 
     Parameters
     ----------
@@ -55,7 +50,19 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Smoothing parameter of the cost, relative to the size of the whitened data; the paper's
         1e-2.
     rounding : bool
-        Make codes exact by linear programming, with a proof of optimality.
+        Make codes that are exactly sparse exact, with a proof of optimality.
+    refine : {"auto", "orthogonal", "full", None}
+        How all atoms are refined together where no code is exactly sparse, as under noise.
+    seeds : int or None
+        From how many random starts to solve: the best is kept, and every atom is looked for in
+        the others. None is 3 where that can make atoms plausible, else 1.
+    offset : {"auto", True, False}
+        Whether to recover an offset along; "auto" where the mean of X calls for it, as long as
+        there are as many atoms as features. Where no code is exactly sparse, it is the mean.
+    surrogate : {"log-cosh", "huber", "l4"} or object
+        The smooth function in place of the l1 norm, as for :func:`riemtr.recover_dictionary`.
+    order : {None, "joint", "rows", "rounded"}
+        In which order atoms are solved for and rounded, as for :func:`riemtr.recover_dictionary`.
     solver : optional
         What minimizes over the sphere: any object with ``solve(problem, start, rng=...)``, such as
         ``riemtr.ExactTRM()``; its options set tolerances and limits. None is
@@ -74,13 +81,20 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         The atoms, of unit length, the entry of largest magnitude positive; those that explain most
         of X first.
     unmixing_ : ndarray, shape (n_components_, n_features)
-        The codes of X are ``X @ unmixing_.T``; the pseudo-inverse of ``components_.T``.
-    encoder_ : riemtr.recovery.encoding.Encoder
-        What ``transform`` uses: ``unmixing_``, and what counts as zero.
+        The codes of X are ``(X - offset_) @ unmixing_.T``; the pseudo-inverse of
+        ``components_.T``.
+    offset_ : ndarray, shape (n_features,)
+        What all samples have in common beside the atoms; zero where none was looked for.
+    standard_errors_ : ndarray, shape (n_components_,)
+        That of every atom, relative to its length: 0 where its codes are exactly sparse, NaN where
+        not known.
+    encoder_ : riemtr.recovery.report.Encoder
+        What ``transform`` uses: the map from samples to codes, and what counts as zero.
     n_components_ : int
         How many atoms were learned.
     atoms_ : tuple of riemtr.recovery.Atom
-        For each atom what the solver and the rounding say, and the reasons not to trust it, if any.
+        The evidence for each atom: ``atoms_[k].verdict`` is "proved", "plausible" or "doubtful",
+        and ``atoms_[k].doubts`` are the reasons not to trust it, if any.
     recovery_ : riemtr.recovery.Recovery
         The whole report, a table when printed. It holds the codes of X and is as large as X;
         nothing else depends on it.
@@ -91,7 +105,8 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        Where there are reasons not to trust some of the atoms.
+        Where the solver stopped before it converged. Atoms that are doubtful for other reasons, as
+        those of photographs are, make no warning: see ``atoms_`` and ``recovery_``.
 
     Notes
     -----
@@ -117,6 +132,11 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         mu: float = 1e-2,
         *,
         rounding: bool = True,
+        refine: str | None = "auto",
+        seeds: int | None = None,
+        offset: bool | str = "auto",
+        surrogate: Any = "log-cosh",
+        order: str | None = None,
         solver: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -125,6 +145,11 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.n_components = n_components
         self.mu = mu
         self.rounding = rounding
+        self.refine = refine
+        self.seeds = seeds
+        self.offset = offset
+        self.surrogate = surrogate
+        self.order = order
         self.solver = solver
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -152,21 +177,29 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
             mu=self.mu,
             rng=seed,
             solver=self.solver,
+            surrogate=self.surrogate,
+            offset=self.offset,
+            order=self.order,
             rounding=self.rounding,
-            rank=rank,
+            refine=self.refine,
+            seeds=self.seeds,
+            rank=None if rank == X.shape[1] else rank,  # of full rank, it is not reduced
             n_jobs=effective_n_jobs(self.n_jobs),
             progress=bool(self.verbose),
         )
         self.atoms_ = self.recovery_.atoms
         self.components_ = np.ascontiguousarray(self.recovery_.dictionary.T)
         self.encoder_ = self.recovery_.encoder
-        self.unmixing_ = self.encoder_.unmixing
-        self.n_components_ = rank
-        _warn_of_doubts(self.recovery_)
+        self.unmixing_ = self.recovery_.unmixing
+        self.standard_errors_ = self.recovery_.standard_errors
+        shift = self.recovery_.offset
+        self.offset_ = np.zeros(X.shape[1], X.dtype) if shift is None else shift.astype(X.dtype)
+        self.n_components_ = len(self.components_)
+        _warn_of_convergence(self.recovery_)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of samples, ``X @ unmixing_.T``.
+        """Return the codes of samples, ``(X - offset_) @ unmixing_.T``.
 
         Entries that cannot be told from rounding errors are set to zero, as in those that were
         learned: the codes of the samples fitted have the zeros of ``recovery_.coefficients``.
@@ -184,10 +217,10 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return np.ascontiguousarray(self.encoder_.encode(X.T).T)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the samples that codes stand for, ``X @ components_``.
+        """Return the samples that codes stand for, ``X @ components_ + offset_``.
 
         For codes of samples these are the samples themselves, or their projection on the span of
-        the atoms where there are fewer of them than features.
+        the atoms (around the offset) where there are fewer of them than features.
 
         Parameters
         ----------
@@ -204,11 +237,21 @@ class CompleteDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"X must be codes, one column for each of the {self.n_components_} components; "
                 f"got shape {codes.shape}; transform gives the codes of samples"
             )
-        return codes @ self.components_
+        return codes @ self.components_ + self.offset_.astype(codes.dtype, copy=False)
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the codes: atom0, atom1 and so on.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str, shape (n_components_,)
+        """
+        check_is_fitted(self)
+        return np.array([f"atom{number}" for number in range(self.n_components_)], dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -250,17 +293,13 @@ def _check_count(n_components: Any) -> int:
     return count
 
 
-def _warn_of_doubts(recovery: Recovery) -> None:
-    doubtful = [i for i, atom in enumerate(recovery.atoms) if not atom.trusted]
-    if not doubtful:
-        return
-    reasons = [f"{i}: {'; '.join(recovery.atoms[i].doubts)}" for i in doubtful[:_NAMED]]
-    if len(doubtful) > _NAMED:
-        reasons.append(f"and {len(doubtful) - _NAMED} more in atoms_")
-    warnings.warn(
-        f"{len(doubtful)} of {len(recovery.atoms)} atoms are not to be trusted "
-        f"({'. '.join(reasons)}). More samples, another random_state or other n_components "
-        f"may help",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
+def _warn_of_convergence(recovery: Recovery) -> None:
+    atoms = recovery.atoms
+    stopped = [i for i, atom in enumerate(atoms) if not (atom.result.converged or atom.exact)]
+    if stopped:
+        warnings.warn(
+            f"the solver did not converge for {len(stopped)} of {len(atoms)} atoms: "
+            f"{atoms[stopped[0]].result.status}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -253,12 +253,20 @@ class Evaluation:
             return self._difference(vector, share=0.5)
         return self.hessian(vector)
 
+    @lazy
+    def has_preconditioner(self) -> bool:
+        """Whether the problem, or the cost at this point, approximates the inverse Hessian."""
+        return self.problem.preconditioner is not None or hasattr(self._local, "precondition")
+
     def precondition(self, vector: np.ndarray) -> np.ndarray:
-        """Apply the problem's preconditioner (the identity if it has none)."""
-        if self.problem.preconditioner is None:
+        """Apply the preconditioner of the problem or of the cost; the identity if there is none."""
+        if not self.has_preconditioner:
             return vector
         own = self.space.unpack(vector)
-        image = self.problem.preconditioner(self.point, own)
+        if self.problem.preconditioner is not None:
+            image = self.problem.preconditioner(self.point, own)
+        else:
+            image = self._local.precondition(own)
         wrong = mismatch(image, own, of="vector")
         if wrong:
             raise ValueError(f"the result of preconditioner(point, vector){wrong}")

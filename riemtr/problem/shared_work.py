@@ -14,6 +14,8 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
     False where there is none at that point; differences of gradients take its place.
 ``hessian_matrix()`` at a point
     The Euclidean Hessian as an array, if forming it is cheap.
+``precondition(vector)`` at a point
+    The inverse of an approximate Hessian, symmetric and positive definite on tangent vectors.
 ``rounds_matrix`` at a point
     True if ``hessian_matrix(accuracy=...)`` is cheaper where a relative error of that size is
     allowed.

@@ -5,7 +5,7 @@ from riemtr.recovery.pipeline import recover_dictionary, recover_row
 from riemtr.recovery.preconditioning import Preconditioned, numerical_rank, precondition
 from riemtr.recovery.report import Atom, Recovery
 from riemtr.recovery.rounding import Rounding, round_direction
-from riemtr.recovery.rows import Solve
+from riemtr.recovery.solving import Solve
 
 __all__ = [
     "Atom",

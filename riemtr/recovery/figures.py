@@ -7,6 +7,7 @@ No display is needed, nothing is shown and no global state is touched: save a fi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,20 @@ _ESCAPE = {
 }
 _MINIMIZER = {"markersize": 9, "color": "#2c7f4f", "zorder": 3, "label": "minimizer: certified"}
 _STORY = ("start, near a maximizer", "steps of the solver", "end, a minimizer: one row of X")
+# Frames of atoms: green can be relied on, blue is an estimate, orange is in doubt.
+_VERDICTS = {"proved": "#2c7f4f", "plausible": _LINE, "doubtful": "#e08214"}
+# The range of an atom that looks the same everywhere, over its largest magnitude.
+_FLAT = 0.1
 # For curves and histograms, columns are drawn at random: a smooth line, quick on any data.
 _ENTRIES = 400_000
 
 
-def atoms_figure(dictionary: np.ndarray, patch_size: int, title: str = "") -> Any:
-    """Draw atoms as small images, in reading order, each around its own mean.
+def atoms_figure(
+    dictionary: np.ndarray, patch_size: int, title: str = "", verdicts: Sequence[str] = ()
+) -> Any:
+    """Draw atoms as small images, in reading order: gray is zero, white the largest magnitude.
 
-    What is nearly constant stays gray: the gray scale spans at least a fifth of an atom's size.
+    A tile that is nearly the same everywhere says so: it is an atom, and not an empty place.
 
     Parameters
     ----------
@@ -47,6 +54,8 @@ def atoms_figure(dictionary: np.ndarray, patch_size: int, title: str = "") -> An
         Side of a patch.
     title : str
         Above the figure.
+    verdicts : sequence of str, optional
+        Those of the atoms, as ``[atom.verdict for atom in found.atoms]``: the colours of frames.
 
     Returns
     -------
@@ -59,23 +68,53 @@ def atoms_figure(dictionary: np.ndarray, patch_size: int, title: str = "") -> An
             f"{patch_size**2}"
         )
     count = dictionary.shape[1]
+    if len(verdicts) not in (0, count):
+        raise ValueError(f"verdicts must be one for each of {count} atoms; got {len(verdicts)}")
     across = math.ceil(math.sqrt(count))
     down = math.ceil(count / across)
-    tiles = np.full((down, across, patch_size + 1, patch_size + 1), np.nan)
-    for number, atom in enumerate(dictionary.T):
-        contrast = atom - atom.mean()
-        limit = max(np.abs(contrast).max(), 0.2 * np.abs(atom).max(), np.finfo(float).tiny)
-        tile = contrast.reshape(patch_size, patch_size) / limit
-        tiles[number // across, number % across, :-1, :-1] = tile
-    mosaic = tiles.transpose(0, 2, 1, 3).reshape(down * (patch_size + 1), -1)[:-1, :-1]
-    figure = _new_figure(6.0, 6.0 * down / across + 0.6)
+    side = patch_size + 1  # a pixel between two atoms
+    tiles = np.full((down, across, side, side), np.nan)
+    figure = _new_figure(6.0, 6.0 * down / across + 0.8)
     axes = figure.subplots()
+    for number, atom in enumerate(dictionary.T):
+        limit = max(float(np.abs(atom).max()), np.finfo(float).tiny)
+        tile = atom.reshape(patch_size, patch_size) / limit
+        tiles[number // across, number % across, :-1, :-1] = tile
+        corner = side * (number % across) - 0.5, side * (number // across) - 0.5
+        colour = _VERDICTS[verdicts[number]] if verdicts else "0.5"
+        axes.add_patch(_frame(corner, patch_size, colour))
+        if np.ptp(tile) < _FLAT:
+            middle = [place + patch_size / 2 for place in corner]
+            word = {"fontsize": 64 / across, "ha": "center", "va": "center", "bbox": _LABEL}
+            axes.text(*middle, "constant", **word)
+    mosaic = tiles.transpose(0, 2, 1, 3).reshape(down * side, -1)[:-1, :-1]
     axes.imshow(mosaic, cmap=_gray(), vmin=-1.0, vmax=1.0, interpolation="nearest")
+    # Room for the frames around the outer atoms.
+    axes.set(xlim=(-1.0, mosaic.shape[1]), ylim=(mosaic.shape[0], -1.0))
     axes.set_axis_off()
     if title:
         axes.set_title(title, fontsize=12)
-    _caption(figure, "gray: the mean of the atom; white and black: its largest deviations")
+    _caption(figure, "gray: zero; white and black: the largest magnitude of each atom")
+    if verdicts:
+        _verdict_legend(figure, verdicts)
     return figure
+
+
+def _frame(corner: tuple[float, float], side: int, colour: str, label: str = "") -> Any:
+    rectangle = require("matplotlib.patches", extra="plot").Rectangle
+    return rectangle(
+        corner, side, side, fill=False, edgecolor=colour, linewidth=1.2, label=label, zorder=2
+    )
+
+
+def _verdict_legend(figure: Any, verdicts: Sequence[str]) -> None:
+    """Say how many atoms have frames of each colour."""
+    handles = [
+        _frame((0.0, 0.0), 1, colour, f"{list(verdicts).count(verdict)} {verdict}")
+        for verdict, colour in _VERDICTS.items()
+        if verdict in verdicts
+    ]
+    figure.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize=9)
 
 
 def sparsity_figure(before: np.ndarray, after: np.ndarray, names: tuple[str, str]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from riemtr.data.blocks import column_blocks
+from riemtr.data.blocks import Blocks, column_blocks
+from riemtr.data.partitioned import Partitioned
 
 _WORTH_GATHERING = 0.65  # share of nonzero weights below which the others are left out
 _SAMPLE = 64  # columns per row that a guess is made from
@@ -24,8 +25,9 @@ class Columns:
 
     Parameters
     ----------
-    matrix : ndarray, shape (n, m)
-        M, real, of any type and memory layout; it is never copied whole.
+    matrix : ndarray or Partitioned, shape (n, m)
+        M, real, of any type and memory layout; it is never copied whole. Where Dask keeps it,
+        every product is a visit to its blocks, and arrays as long as a row come back.
     scale : float
         Brings the entries of M near 1.
     basis : ndarray, shape (n, k), optional
@@ -36,7 +38,7 @@ class Columns:
         The same scale * M without a basis, which keeps what does not depend on one.
     """
 
-    matrix: np.ndarray
+    matrix: Any
     scale: float = 1.0
     basis: np.ndarray | None = None
     noise: float = 0.0
@@ -57,47 +59,34 @@ class Columns:
         weights = self.scale * (x if self.basis is None else self.basis @ x)
         if self._plain:
             return weights @ self.matrix
-        out = np.empty(self.count)
-        for part, block in self._blocks():
-            out[part] = weights @ block
-        return out
+        return self._joined(_dot, weights)
 
     def combine(self, t: np.ndarray) -> np.ndarray:
         """Return C t, of length k."""
         t = self.scale * t
-        if self._plain:
-            total = self.matrix @ t
-        else:
-            total = np.zeros(self.matrix.shape[0])
-            for part, block in self._blocks():
-                total += block @ t[part]
+        total = self.matrix @ t if self._plain else self._sum(_combine, t)
         return total if self.basis is None else self.basis.T @ total
 
     def gram(self, weight: np.ndarray) -> np.ndarray:
         """Return C diag(weight) C', k x k, for weights >= 0."""
         root = self.scale * np.sqrt(weight)
         basis = self.basis
-        if basis is None and len(column_blocks(self.matrix.shape)) == 1:
+        if basis is None and self._plain and len(column_blocks(self.matrix.shape)) == 1:
             scaled = self.matrix * root
             return scaled @ scaled.T
         # an orthonormal basis can wait until the end; another one was made to undo M's condition
         early = None if self._isometric else basis
-        size = self.matrix.shape[0] if early is None else self.rows
-        total = np.zeros((size, size))
-        for part, block in self._blocks():
-            weights = root[part]
-            chosen = np.flatnonzero(weights)
-            if len(chosen) < _WORTH_GATHERING * len(weights):
-                block, weights = np.take(block, chosen, axis=1), weights[chosen]
-            scaled = block * weights
-            if early is not None:
-                scaled = early.T @ scaled
-            total += scaled @ scaled.T
+        total = self._sum(_weighted_gram, root, early)
         return basis.T @ total @ basis if basis is not None and early is None else total
 
     def take(self, chosen: np.ndarray) -> np.ndarray:
         """Return the chosen columns of C as an array."""
-        part = self.scale * np.take(self.matrix, chosen, axis=1).astype(np.float64, copy=False)
+        if isinstance(self.matrix, Partitioned):
+            known, places = np.unique(chosen, return_inverse=True)
+            part = self.matrix.take(known)[:, places]
+        else:
+            part = np.take(self.matrix, chosen, axis=1)
+        part = self.scale * part.astype(np.float64, copy=False)
         return part if self.basis is None else self.basis.T @ part
 
     @cached_property
@@ -105,22 +94,15 @@ class Columns:
         """The Euclidean lengths of the columns of scale * M."""
         if self.whole is not None:
             return self.whole.lengths
-        out = np.empty(self.count)
-        for part, block in self._blocks():
-            block = self.scale * block
-            np.einsum("ij,ij->j", block, block, out=out[part])
-        return np.sqrt(out, out=out)
+        squares = self._joined(_column_squares, self.scale)
+        return np.sqrt(squares, out=squares)
 
     @cached_property
     def row_lengths(self) -> np.ndarray:
         """The Euclidean lengths of the rows of scale * M."""
         if self.whole is not None:
             return self.whole.row_lengths
-        out = np.zeros(self.matrix.shape[0])
-        for _, block in self._blocks():
-            block = self.scale * block
-            out += np.einsum("ij,ij->i", block, block)
-        return np.sqrt(out, out=out)
+        return np.sqrt(self._sum(_row_squares, self.scale))
 
     @cached_property
     def narrow_sample(self) -> np.ndarray:
@@ -131,6 +113,8 @@ class Columns:
         """Return columns of scale * M in equal distances, as rows: enough for a guess."""
         n, m = self.matrix.shape
         step = self.sample_step
+        if isinstance(self.matrix, Partitioned):
+            return (self.scale * self.matrix.take(np.arange(0, m, step))).astype(dtype).T
         out = np.empty((len(range(0, m, step)), n), dtype=dtype)
         for first in range(0, len(out), _SAMPLE_ROWS):  # small blocks: a transpose in the cache
             last = min(first + _SAMPLE_ROWS, len(out))
@@ -180,12 +164,7 @@ class Columns:
 
     def _whitening(self) -> np.ndarray:
         """Return T of full column rank with (T'C)(T'C)' = I, from orthogonal factors of blocks."""
-        triangle: np.ndarray = np.zeros((0, self.rows))
-        for _, block in self._blocks():
-            block = self.scale * block
-            if self.basis is not None:
-                block = self.basis.T @ block
-            triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block.T]), mode="r"))
+        triangle = self._data.total(_triangle, self.scale, self.basis, merge=_one_triangle)
         _, values, right = np.linalg.svd(triangle, full_matrices=False)
         floor = np.finfo(float).eps * max(self.rows, self.count) * values.max(initial=0.0)
         kept = values > max(floor, self.noise)
@@ -203,12 +182,61 @@ class Columns:
     def _plain(self) -> bool:
         """Whether BLAS can read the matrix where it lies."""
         matrix = self.matrix
+        if isinstance(matrix, Partitioned):
+            return False
         if matrix.dtype != np.float64 or not matrix.flags.aligned:
             return False
         step, other = sorted(matrix.strides)
         return step == 8 and other >= 8 * min(matrix.shape) and other % 8 == 0
 
-    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield (slice, columns of M as float64)."""
-        for part in column_blocks(self.matrix.shape):
-            yield part, np.asarray(self.matrix[:, part], dtype=np.float64)
+    @cached_property
+    def _data(self) -> Blocks | Partitioned:
+        return self.matrix if isinstance(self.matrix, Partitioned) else Blocks(self.matrix)
+
+    def _sum(self, function: Callable[..., tuple[np.ndarray]], *arguments: Any) -> np.ndarray:
+        return self._data.total(function, *arguments)[0]
+
+    def _joined(self, function: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+        return self._data.total(function, *arguments, merge=np.concatenate)
+
+
+def _dot(block: np.ndarray, first: int, weights: np.ndarray) -> np.ndarray:
+    return weights @ np.asarray(block, dtype=np.float64)
+
+
+def _combine(block: np.ndarray, first: int, t: np.ndarray) -> tuple[np.ndarray]:
+    return (np.asarray(block, dtype=np.float64) @ t[first : first + block.shape[1]],)
+
+
+def _weighted_gram(
+    block: np.ndarray, first: int, root: np.ndarray, early: np.ndarray | None
+) -> tuple[np.ndarray]:
+    block, weights = np.asarray(block, dtype=np.float64), root[first : first + block.shape[1]]
+    chosen = np.flatnonzero(weights)
+    if len(chosen) < _WORTH_GATHERING * len(weights):
+        block, weights = np.take(block, chosen, axis=1), weights[chosen]
+    scaled = block * weights
+    if early is not None:
+        scaled = early.T @ scaled
+    return (scaled @ scaled.T,)
+
+
+def _column_squares(block: np.ndarray, first: int, scale: float) -> np.ndarray:
+    block = scale * np.asarray(block, dtype=np.float64)
+    return np.einsum("ij,ij->j", block, block)
+
+
+def _row_squares(block: np.ndarray, first: int, scale: float) -> tuple[np.ndarray]:
+    block = scale * np.asarray(block, dtype=np.float64)
+    return (np.einsum("ij,ij->i", block, block),)
+
+
+def _triangle(block: np.ndarray, first: int, scale: float, basis: np.ndarray | None) -> np.ndarray:
+    block = scale * np.asarray(block, dtype=np.float64)
+    if basis is not None:
+        block = basis.T @ block
+    return np.asarray(np.linalg.qr(block.T, mode="r"))
+
+
+def _one_triangle(triangles: Sequence[np.ndarray]) -> np.ndarray:
+    return np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import as_integer, check_positive, not_a_seed
-from riemtr.blas_threads import blas_threads_for
+from riemtr.arguments import as_integer, check_positive, integer, not_a_seed
+from riemtr.blas_threads import blas_threads_for, one_blas_thread
+from riemtr.data.blocks import Blocks
 from riemtr.data.dask_arrays import as_data
 from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.errors import ArgumentError, unknown_name
 from riemtr.executors import Helpers
 from riemtr.executors import jobs as number_of_jobs
 from riemtr.identity import describe, digest
+from riemtr.problems.surrogates import LogCosh, Surrogate, as_surrogate
 from riemtr.progress import Progress, Watcher, watching
-from riemtr.recovery.passes import Run
+from riemtr.recovery.passes import ORDERS, Plan, Run
 from riemtr.recovery.preconditioning import Preconditioned
 from riemtr.recovery.preconditioning import precondition as whiten
+from riemtr.recovery.refining import FORMS
 from riemtr.recovery.report import Atom, Recovery, in_units_of
-from riemtr.recovery.rows import RowSolver
+from riemtr.recovery.solving import RowSolver
 from riemtr.recovery.units import check_range, in_safe_units
 from riemtr.store import Store, read_store
 
@@ -35,8 +41,13 @@ def recover_dictionary(
     rng: Any = None,
     *,
     solver: RowSolver | None = None,
+    surrogate: str | Surrogate = "log-cosh",
     precondition: bool = True,
+    offset: bool | str = "auto",
+    order: str | None = None,
     rounding: bool = True,
+    refine: str | None = "auto",
+    seeds: int | None = None,
     rank: int | str | None = None,
     n_jobs: int = 1,
     progress: bool | Watcher = False,
@@ -49,19 +60,13 @@ def recover_dictionary(
     Y : array_like or Dask array, shape (n, p)
         Data, one sample per column, anything :func:`riemtr.data.check_data` accepts; not modified.
         A Dask array stays where it is: functions go to its blocks of samples, sums come back, and
-        the few samples that decide a rounding (up to 128 MB of them; less than 256 MB of data may
-        come whole). No worker holds all of Y, unless it is small: neighbouring chunks are joined to
-        blocks of up to 4 MB. The coefficients are a Dask array with these blocks, computed from
-        Y when asked for, with or without the cluster. The whitened blocks stay in
-        the memory of a cluster's workers, and are computed again from their source if a worker is
-        lost; without a cluster they stay up to 32 MB, and beyond are computed whenever they are
-        visited. Blocks of some 100 MB are a good size. Dask's scheduler "processes" starts new
-        processes for each of some hundred visits, seconds each: take a ``LocalCluster`` instead,
-        or give it a pool, ``dask.config.set(scheduler="processes", pool=ProcessPoolExecutor())``.
-        The result is that of the same data in memory, to rounding errors, or if ``rounding`` is
-        off, to the tolerance of the solver, whose path differs: it begins in single precision in
-        memory only. Where data do not follow the model, as images do not, rounding errors are
-        enough to end at other rows, certified as well, in memory or not.
+        as many samples as suffice to solve (up to 2 n^1.5, or a million entries). The coefficients
+        are a Dask array with these blocks, computed from Y when asked for, with or without the
+        cluster. The whitened blocks stay in the memory of a cluster's workers, and are computed
+        again from their source if a worker is lost; without a cluster they stay up to 32 MB, and
+        beyond are computed whenever they are visited. Blocks of some 100 MB are a good size.
+        The result is that of the same data in memory, to rounding errors, as long as the data
+        follow the model.
     mu : float
         Smoothing parameter of the cost; the paper's 1e-2. Preconditioned data have mean square 1
         in every direction, so it is relative to their size, whatever the units of Y. Without
@@ -71,23 +76,41 @@ def recover_dictionary(
         a cluster, whatever the number of its workers.
     solver : optional
         Any object with ``solve(problem, start, rng=...)``, of riemtr or through
-        :mod:`riemtr.interop`; by default :class:`riemtr.PracticalTRM` to a tolerance of 1e-2 of
-        the data's size, since rounding supplies the digits.
+        :mod:`riemtr.interop`, to solve for one row after the other. By default all rows are solved
+        for at once by the trust-region method, since rounding supplies the digits.
+    surrogate : {"log-cosh", "huber", "l4"} or object
+        The smooth function in place of the l1 norm; an object of your own has ``derivatives(rows)``
+        as in :mod:`riemtr.problems.surrogates`.
     precondition : bool
         Whiten the data first; turn it off for orthogonal dictionaries or whitened data only. Costs
         and objectives are then in the units of Y, too.
+    offset : {"auto", True, False}
+        Recover Y = A X + b with an offset b, by a row of ones below Y. "auto" looks for one where
+        the mean of the samples is not zero by chance, and keeps it if rows then come out exactly
+        sparse, or independent.
+    order : {None, "joint", "rows", "rounded"}
+        "joint" solves for all rows at once; "rows" for one after the other, each on the complement
+        of those before, and rounds them afterwards; "rounded", the paper's order, rounds each row
+        before the next. None is "joint", or "rows" where a solver is given.
     rounding : bool
-        Make rows exact by linear programming, with a proof of optimality.
+        Make rows that are exactly sparse exact, with a proof of optimality; without ``refine``,
+        round all rows by linear programming.
+    refine : {"auto", "orthogonal", "full", None}
+        How rows are refined together where none is exactly sparse:
+        :mod:`riemtr.recovery.refining` has the forms. None leaves them to the linear program.
+    seeds : int, optional
+        From how many random starts to solve for all rows: the best one is kept, and every row is
+        counted in the others. By default 1 where rows are proved, else 3.
     rank : None, int or "auto"
         As for :func:`riemtr.precondition`: "auto" recovers in the row space of a rank-deficient
         Y, and A is then n x r.
     n_jobs : int
-        How many threads to use, -1 for all cores: one solves, the others round what it has found,
-        and then all round. It does not change the result. Data of less than a million entries,
-        whose recovery takes seconds, have one thread: Python would not let more run at once.
+        How many threads to use, -1 for all cores. It does not change the result. Data of less
+        than a million entries, whose recovery takes a second, have one thread.
     progress : bool or callable
         Show progress, or call it with each :class:`riemtr.progress.Progress`. Stages are
-        "precondition", "solve", "round", "inspect", "polish", "unmix" and "report".
+        "precondition", "solve", "probe", "round", "inspect", "polish", "unmix", "starts", "refine"
+        and "report".
     checkpoint : path, optional
         A store (:mod:`riemtr.store`) to continue from, if it exists, and to keep rows in. A run
         that was killed at any moment continues with the same call and ends where it would have
@@ -110,34 +133,52 @@ def recover_dictionary(
     """
     begin = time.perf_counter()
     data = as_data(Y)
-    _check(mu, solver)
+    plan = _plan(mu, surrogate, solver, order, rounding, refine, seeds)
+    if not (isinstance(offset, bool) or offset == "auto"):
+        raise ArgumentError("offset", "be 'auto', True or False", offset)
+    if offset is True and not precondition:
+        raise ArgumentError("offset", "be False or 'auto' where precondition is False", offset)
     jobs = number_of_jobs(n_jobs)
     if checkpoint is not None and not os.fspath(checkpoint):
-        raise ValueError("checkpoint must be the path of a file, or None; got an empty one")
-    seed = _seed(rng, checkpoint)
-    settings = _settings(data, mu, solver, precondition, rounding, rank, seed) if checkpoint else {}
+        raise ArgumentError("checkpoint", "be the path of a file, or None", checkpoint)
+    plan = replace(plan, seed=_seed(rng, checkpoint))
+    settings = _settings(data, plan, precondition, offset, rank) if checkpoint else {}
+    centre = _mean(data) if offset is True and isinstance(rank, int) else None
+    if centre is not None:  # a row of ones would be dropped with other minor directions
+        data, offset = _around(data, centre), False
+    threads = jobs if _is_worth_helpers(data) else 1
     with (
         Store(checkpoint, settings, resume=True, kind="checkpoint") as store,
         watching(progress) as watch,
-        blas_threads_for(_entries_here(data)),
-        Helpers(jobs if _is_worth_helpers(data) else 1) as helpers,
+        one_blas_thread() if threads > 1 else blas_threads_for(_entries_here(data)),
+        Helpers(threads) as helpers,
+        ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool,
     ):
-        try:
+
+        def begun(constant: bool) -> Run:
             watch(Progress("precondition", 0, 1, time.perf_counter() - begin))
-            white, unit = _prepare(data, precondition, rank)
+            source = _with_ones(data) if constant else data
+            white, unit = _prepare(source, precondition, rank, pool)
             watch(Progress("precondition", 1, 1, time.perf_counter() - begin))
-            run = Run(
+            return Run(
                 white,
-                mu=_scaled(mu, unit),
-                seed=seed,
-                solver=solver,
+                replace(plan, mu=_scaled(mu, unit), surrogate=_in_unit(plan.surrogate, unit)),
+                unit=unit,
                 owned=white.data is not data,
+                constant=constant,
                 store=store,
                 watch=watch,
                 helpers=helpers,
+                pool=pool,
                 begin=begin,
             )
-            rows = run.recover(rounding)
+
+        try:
+            run = begun(offset is True)
+            if offset == "auto" and precondition and rank is None and run.may_have_offset:
+                other = begun(True)
+                run = other if other.is_better_than(run) else run
+            rows = run.recover()
         except KeyboardInterrupt:
             if checkpoint is None or not store.records:
                 raise
@@ -145,7 +186,10 @@ def recover_dictionary(
                 f"what was found is in {os.fspath(checkpoint)!r}: the same call continues there"
             ) from None
         found = run.report(rows)
-    atoms = tuple(in_units_of(atom, unit) for atom in found.atoms)
+    atoms = tuple(in_units_of(atom, run.unit) for atom in found.atoms)
+    if centre is not None:
+        encoder = replace(found.encoder, centre=centre)
+        found = replace(found, offset=centre.astype(found.dictionary.dtype), encoder=encoder)
     return replace(found, atoms=atoms, mu=float(mu), seconds=time.perf_counter() - begin)
 
 
@@ -168,33 +212,105 @@ def recover_row(
     >>> from riemtr.data import BernoulliGaussian
     >>> atom = recover_row(BernoulliGaussian(n=6, p=800, theta=0.2).draw(0).observations, rng=0)
     >>> atom.verdict
-    'exactly sparse, certified'
+    'proved'
     """
     data = as_data(Y)
-    _check(mu, solver)
+    plan = _plan(mu, "log-cosh", solver, "rows", True, None, None)
     with blas_threads_for(_entries_here(data)):
         white, unit = _prepare(data, precondition, rank)
-        owned = white.data is not data
-        run = Run(white, mu=_scaled(mu, unit), seed=_seed(rng, None), solver=solver, owned=owned)
-        return in_units_of(run.round_row(run.solve_row(0), 0, 0), unit)
+        plan = replace(plan, mu=_scaled(mu, unit), seed=_seed(rng, None))
+        plan = replace(plan, surrogate=LogCosh(plan.mu))
+        run = Run(white, plan, owned=white.data is not data)
+        return in_units_of(run.only_row(), unit)
 
 
-def _check(mu: float, solver: RowSolver | None) -> None:
+def _plan(
+    mu: float,
+    surrogate: str | Surrogate,
+    solver: RowSolver | None,
+    order: str | None,
+    rounding: bool,
+    refine: str | None,
+    seeds: int | None,
+) -> Plan:
+    """Check the options of a recovery, and return what it is to do."""
     check_positive("mu", mu)
     if solver is not None and not callable(getattr(solver, "solve", None)):
-        raise ValueError(
-            f"solver must have a method solve(problem, start, rng=...), as riemtr.PracticalTRM() "
-            f"has; got {solver!r}"
+        raise ArgumentError(
+            "solver",
+            "have a method solve(problem, start, rng=...), as riemtr.PracticalTRM() has",
+            solver,
         )
+    if order is None:
+        order = "joint" if solver is None else "rows"
+    if order not in ORDERS:
+        raise unknown_name("order", order, ORDERS)
+    if order == "joint" and solver is not None:
+        remedy = "leave out one of them"
+        raise ArgumentError("order", "be 'rows' or 'rounded' where solver is given", order, remedy)
+    if refine is not None and refine not in FORMS:
+        raise unknown_name("refine", refine, FORMS, "or None for no refinement")
+    if seeds is not None:
+        integer("seeds", seeds, low=1)
+    return Plan(
+        mu=float(mu),
+        surrogate=as_surrogate(surrogate, mu),
+        seed=0,
+        solver=solver,
+        order=order,
+        rounding=bool(rounding),
+        refine=refine,
+        seeds=seeds,
+    )
+
+
+def _mean(data: Matrix) -> np.ndarray:
+    source = data if isinstance(data, Partitioned) else Blocks(data)
+    return source.total(_sum_of_block)[0] / data.shape[1]
+
+
+def _sum_of_block(block: np.ndarray, first: int) -> tuple[np.ndarray]:
+    return (block.sum(axis=1, dtype=np.float64),)
+
+
+def _around(data: Matrix, centre: np.ndarray) -> Matrix:
+    """Return the data less their mean."""
+    if isinstance(data, Partitioned):
+        moved = data.mapped(_moved, centre, rows=data.rows)
+        return replace(moved, largest=2.0 * data.largest)
+    return _moved(data, centre)
+
+
+def _moved(block: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    return block - centre[:, None].astype(block.dtype)
+
+
+def _with_ones(data: Matrix) -> Matrix:
+    """Return the data with a row of ones below, which stand for an offset."""
+    if isinstance(data, Partitioned):
+        return replace(data.mapped(_one_more_row, rows=data.rows + 1), largest=max(data.largest, 1))
+    return _one_more_row(data)
+
+
+def _one_more_row(block: np.ndarray) -> np.ndarray:
+    return np.vstack([block, np.ones((1, block.shape[1]), dtype=block.dtype)])
+
+
+def _in_unit(surrogate: Surrogate, unit: float) -> Surrogate:
+    """Return a surrogate for data scaled by that unit."""
+    mu = getattr(surrogate, "mu", None)
+    if mu is None or unit == 1.0:
+        return surrogate
+    return replace(surrogate, mu=_scaled(mu, unit))  # type: ignore[type-var]
 
 
 def _prepare(
-    data: Matrix, precondition: bool, rank: int | str | None
+    data: Matrix, precondition: bool, rank: int | str | None, pool: Executor | None = None
 ) -> tuple[Preconditioned, float]:
     """Return the data to recover from, and their unit where they are not whitened."""
     n, p = data.shape
     if precondition:
-        white = whiten(data, rank=rank)
+        white = whiten(data, rank=rank, pool=pool)
         if white.rank >= p:
             raise ValueError(
                 f"Y must have more samples (columns) than the rank kept, or the samples themselves "
@@ -249,23 +365,22 @@ def _entries_here(data: Matrix) -> int:
 
 
 def _settings(
-    data: Matrix,
-    mu: float,
-    solver: RowSolver | None,
-    precondition: bool,
-    rounding: bool,
-    rank: int | str | None,
-    seed: int,
+    data: Matrix, plan: Plan, precondition: bool, offset: bool | str, rank: int | str | None
 ) -> dict[str, Any]:
     """What the outcome depends on, as a checkpoint stores it."""
     return {
         "Y": _hash(data),
-        "mu": float(mu),
-        "solver": describe(solver),
+        "mu": plan.mu,
+        "surrogate": describe(plan.surrogate),
+        "solver": describe(plan.solver),
+        "order": plan.order,
         "precondition": bool(precondition),
-        "rounding": bool(rounding),
+        "offset": offset,
+        "rounding": plan.rounding,
+        "refine": plan.refine,
+        "seeds": plan.seeds,
         "rank": rank if rank is None or isinstance(rank, str) else int(rank),
-        "seed": seed,
+        "seed": plan.seed,
     }
 
 

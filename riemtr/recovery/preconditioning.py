@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,7 +78,11 @@ class Preconditioned:
 
 
 def precondition(
-    Y: Any, *, rank: int | str | None = None, theta: float | None = None
+    Y: Any,
+    *,
+    rank: int | str | None = None,
+    theta: float | None = None,
+    pool: Executor | None = None,
 ) -> Preconditioned:
     """Whiten data: ``sqrt(p * theta) (Y Y')^(-1/2) Y``, the paper's eq. precon_def.
 
@@ -96,6 +101,8 @@ def precondition(
         that recovery takes place in the row space of Y.
     theta : float, optional
         The probability of a nonzero coefficient, where it is known.
+    pool : concurrent.futures.Executor, optional
+        Threads to share the work with; they do not change the result.
 
     Returns
     -------
@@ -124,8 +131,8 @@ def precondition(
         )
     check_range(data)
     scale = math.sqrt(p if theta is None else p * theta)
-    found = decompose(data)
-    white = _finish(data, found, _choose_rank(data, found.values, wanted), scale)
+    found = decompose(data, pool)
+    white = _finish(data, found, _choose_rank(data, found.values, wanted), scale, pool)
     return replace(white, data=white.data.to_dask()) if is_dask_array(Y) else white
 
 
@@ -159,12 +166,14 @@ def _check_rank(rank: int | str | None) -> int | str | None:
     return wanted
 
 
-def _finish(Y: Matrix, found: Whitening, r: int, scale: float) -> Preconditioned:
+def _finish(
+    Y: Matrix, found: Whitening, r: int, scale: float, pool: Executor | None
+) -> Preconditioned:
     """Rotate to the symmetric form, or keep the leading r coordinates, and build the maps."""
     left, values, unit = found.left[:, :r], found.values[:r], found.unit
     # Full rank: (Y Y')^(-1/2) Y = U diag(1/s) U' Y, symmetric as in the paper.
     rotation = left if r == Y.shape[0] else np.eye(r)
-    data = apply_map(scale * rotation @ found.turn[:r], found.Z, Y, unit)
+    data = apply_map(scale * rotation @ found.turn[:r], found.Z, Y, unit, pool)
     if (
         isinstance(data, np.ndarray)
         and data.base is not None

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from riemtr.data.blocks import column_lengths
 from riemtr.data.dask_arrays import is_dask_array
-from riemtr.recovery.encoding import Encoder
 from riemtr.recovery.rounding import Rounding
-from riemtr.recovery.rows import Solve
+from riemtr.recovery.solving import Solve
+from riemtr.recovery.zeros import clear_rounding, threshold
 from riemtr.summary import BAD, DOUBTFUL, GOOD, Cell, Summarised, Summary, Table, plural
 
-# Share of the mean from which rows without zeros may be its fault.
-_OFF_CENTRE = 0.2
 # Condition number from which noise of a percent or so may mix rows.
 _AMPLIFIED = 30.0
 # Rows of the table in a terminal or notebook; `atoms` has them all.
 _SHOWN = 12
+# Rows of the table where many of them have something of their own to say.
+_MOST_SHOWN = 24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,9 +32,9 @@ class Atom:
     result : Solve
         What the solver found on the deflated sphere.
     rounding : Rounding or None
-        The linear program's solution on all of the (whitened) data, with its duality gap; without
-        its dual, which ``riemtr.round_direction(riemtr.precondition(Y).data, result.direction)``
-        gives again. None where rounding was turned off.
+        The linear program's solution on all of the (whitened) data, with its duality gap, without
+        its dual. None where rounding was turned off, where rows were refined together instead, and
+        where the row only completes the dictionary.
     direction : ndarray, shape (r,)
         The unit vector q for which q' (whitened Y) is the row, up to scale.
     zeros : int
@@ -51,6 +53,15 @@ class Atom:
         The mean magnitude of the row's entries over their root mean square, without what a single
         sample may have in it, relative to that of Gaussian noise: some 1 for noise, sqrt(theta)
         for rows of the paper's model.
+    unproved : str
+        Why exact zeros do not prove the row; empty if they do, or if it has none.
+    standard_error : float
+        Of the atom, relative to its length: 0 for an exactly sparse row, NaN where not known.
+    starts, came_back : int
+        From how many random starts all rows were solved for, and how many of the others had led to
+        this row.
+    dependence : float
+        How far its magnitude depends on that of the other rows: some 1 for independent sources.
     """
 
     result: Solve
@@ -63,35 +74,50 @@ class Atom:
     forced: int = 0
     flatness: float = 0.0
 
+    unproved: str = ""
+    standard_error: float = math.nan
+    starts: int = 1
+    came_back: int = 0
+    dependence: float = 0.0
+
     @property
     def certified(self) -> bool:
-        """Whether the rounding is proved optimal: relative duality gap at most 1e-9."""
+        """Whether the row's linear program is proved solved: relative duality gap at most 1e-9.
+
+        It says nothing of whether the row is right: see :attr:`verdict`.
+        """
         return self.rounding is not None and self.rounding.certified
 
     @property
-    def trusted(self) -> bool:
-        """Whether nothing speaks against the row.
+    def verdict(self) -> str:
+        """How far the row is known to be right: "proved", "plausible" or "doubtful".
 
-        An exactly sparse row of data that follow the model, with no more sources than rows and
-        coefficients of many values, is right. One that is not is trusted only where no row is
-        exactly sparse, there are samples enough, and it is sparser than noise of that shape can be
-        made (or the only one that is not): it is then the best near its direction, and no more is
-        known.
+        A proved row is exactly sparse, and its zeros hold it in place many times over: it is right
+        if the data follow the model with no more sources than rows. A plausible one has nothing
+        against it: a standard error of at most 1 %, other starts that lead there as well, and a
+        magnitude independent of the other rows'. All others are doubtful.
         """
+        if self.doubts:
+            return "doubtful"
+        return "proved" if self.exact and not self.unproved else "plausible"
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the row is proved or plausible."""
         return not self.doubts
 
     @property
-    def verdict(self) -> str:
+    def remark(self) -> str:
         """The evidence in a few words."""
         if self.doubts:
-            return f"doubtful: {'; '.join(self.doubts)}"
+            return "; ".join(self.doubts)
         if self.exact:
-            return "exactly sparse" + (", certified" if self.certified else "")
-        return "certified" if self.certified else "not rounded"
+            return "exactly sparse" + (f", {self.came_back + 1} starts" if self.unproved else "")
+        return f"standard error {self.standard_error:.1e}, {self.came_back + 1} starts"
 
     def __repr__(self) -> str:
         gap = "none" if self.rounding is None else f"{self.rounding.duality_gap:.1e}"
-        return f"<Atom: {self.verdict}; {self.zeros} zeros, duality gap {gap}>"
+        return f"<Atom: {self.verdict}: {self.remark}; {self.zeros} zeros, duality gap {gap}>"
 
 
 def in_units_of(atom: Atom, unit: float) -> Atom:
@@ -122,6 +148,60 @@ def ranges(numbers: list[int]) -> str:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """The map from samples to coefficients, and what counts as zero in each of them.
+
+    Attributes
+    ----------
+    unmixing : ndarray, shape (r, n)
+        The inverse of A: X = unmixing Y.
+    whitening : ndarray, shape (r, n)
+        W; what counts as zero is relative to the length of W y, which no units change.
+    scales : ndarray, shape (r,)
+        Those of X = scales * Q'W Y, with unit directions q.
+    conditions : ndarray, shape (r,)
+        What rounding errors of samples are multiplied by in each row of Q'W Y.
+    precision : float
+        What the zeros of data with few digits have left, over the length of W y.
+    constant : int or None
+        The row of ones that stand below Y for its offset; None where there are none.
+    centre : ndarray, shape (n,), or None
+        What samples are taken around; None where that is zero.
+    """
+
+    unmixing: np.ndarray
+    whitening: np.ndarray
+    scales: np.ndarray
+    conditions: np.ndarray
+    precision: float = 0.0
+    constant: int | None = None
+    centre: np.ndarray | None = None
+
+    def encode(self, Y: np.ndarray) -> np.ndarray:
+        """Return the coefficients of samples, the columns of an n x p array.
+
+        Examples
+        --------
+        >>> from riemtr.data import BernoulliGaussian
+        >>> from riemtr.recovery import recover_dictionary
+        >>> Y = BernoulliGaussian(n=6, p=800, theta=0.2).draw(0).observations
+        >>> found = recover_dictionary(Y, rng=0)
+        >>> np.array_equal(found.encoder.encode(Y) == 0, found.coefficients == 0)
+        True
+        """
+        if self.centre is not None:
+            Y = Y - self.centre[:, None].astype(Y.dtype)
+        if self.constant is not None:
+            Y = np.vstack([Y, np.ones((1, Y.shape[1]), dtype=Y.dtype)])
+        X = self.unmixing @ Y
+        coarser = max(Y.dtype, self.unmixing.dtype, key=lambda kind: np.finfo(kind).eps)
+        vanishing = np.array([threshold(coarser, each) for each in self.conditions])
+        vanishing = np.maximum(vanishing, self.precision)
+        clear_rounding(X, column_lengths(self.whitening @ Y), self.scales, vanishing)
+        return X if self.constant is None else np.delete(X, self.constant, axis=0)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Recovery(Summarised):
     """A dictionary A and coefficients X with Y = A X, and the evidence for every row.
@@ -129,13 +209,12 @@ class Recovery(Summarised):
     Atoms have unit length, the entry of largest magnitude of each is positive, and they are
     ordered by the length of their row of X, longest first.
 
-    Trust is about rows of X. A column of A is right where all rows are: one wrong row of X
-    disturbs every column of A but its own. A certificate proves that a row is the sparsest near
-    its direction (in the l1 norm), not that the data follow the model. That they do shows in rows
-    that are exactly sparse: those are right if there are no more sources than rows, and where there
-    is one with many zeros, a row that is not is doubtful.
-    Where no row is exactly sparse, as on images, a trusted row is sparser than any of noise of the
-    same shape; there may be other dictionaries as good.
+    Verdicts are about rows of X. A column of A is right where all rows are: one wrong row of X
+    disturbs every column of A but its own. Proved are rows that are exactly sparse, if there are no
+    more sources than rows; where there is one with many zeros, a row that is not is doubtful. Where
+    no row is exactly sparse, as on images or under noise, all rows are refined together, and a row
+    is plausible at best: see :attr:`Atom.verdict`. A certificate proves that a row is the sparsest
+    near its direction (in the l1 norm), and no more.
 
     Attributes
     ----------
@@ -162,6 +241,10 @@ class Recovery(Summarised):
         Wall time.
     mean_share : float
         The share of the samples' common mean in the sum of squares of Y.
+    offset : ndarray, shape (n,), or None
+        The offset b of Y = A X + b that was recovered along; None where none was looked for.
+    refined : str
+        The form in which all rows were refined together; empty where they were not.
     """
 
     dictionary: np.ndarray
@@ -174,20 +257,29 @@ class Recovery(Summarised):
     seed: int
     seconds: float = field(default=0.0)
     mean_share: float = 0.0
+    offset: np.ndarray | None = None
+    refined: str = ""
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """The standard error of every atom, relative to its length; NaN where not known."""
+        return np.array([atom.standard_error for atom in self.atoms])
 
     @property
     def unmixing(self) -> np.ndarray:
         """The inverse of A."""
-        return self.encoder.unmixing
+        if self.encoder.constant is None:
+            return self.encoder.unmixing
+        return np.delete(self.encoder.unmixing, self.encoder.constant, axis=0)[:, :-1]
 
     @property
     def certified(self) -> bool:
-        """Whether every row's rounding is proved optimal."""
+        """Whether the linear program of every row is proved solved; not whether rows are right."""
         return all(atom.certified for atom in self.atoms)
 
     @property
     def trusted(self) -> bool:
-        """Whether nothing speaks against any row."""
+        """Whether every row is proved or plausible."""
         return all(atom.trusted for atom in self.atoms)
 
     @property
@@ -198,18 +290,6 @@ class Recovery(Summarised):
             for doubt in atom.doubts:
                 found.setdefault(doubt, []).append(number)
         return found
-
-    @property
-    def off_centre(self) -> bool:
-        """Whether an offset may hide that the data are sparse.
-
-        The model has none, and an offset makes the sparsest rows mixtures. It may be so if the
-        samples' common mean has a good share in the data, and no row has more zeros than any vertex
-        of the linear program: without the mean there would be none left.
-        """
-        others = len(self.atoms) - 1
-        at_vertices = others > 0 and all(atom.forced == others for atom in self.atoms)
-        return self.mean_share >= _OFF_CENTRE and at_vertices
 
     @property
     def objective(self) -> float:
@@ -228,6 +308,25 @@ class Recovery(Summarised):
             return known
         return max(known, int(np.count_nonzero(self.coefficients[row] == 0)))
 
+    def without_constant(self, row: int) -> Recovery:
+        """Return the same for Y, from that of Y with ones below: their atom is the offset."""
+        others = np.delete(np.arange(len(self.atoms)), row)
+        constant = self.coefficients[row, :1]
+        value = float(np.asarray(constant)[0])
+        return replace(
+            self,
+            dictionary=np.ascontiguousarray(self.dictionary[:-1, others]),
+            coefficients=self.coefficients[others],
+            directions=self.directions[:, others],
+            encoder=replace(self.encoder, constant=row),
+            atoms=tuple(self.atoms[i] for i in others),
+            offset=self.dictionary[:-1, row] * value,
+        )
+
+    def count(self, verdict: str) -> int:
+        """Count the rows of a verdict: "proved", "plausible" or "doubtful"."""
+        return sum(atom.verdict == verdict for atom in self.atoms)
+
     def summary(self) -> Summary:
         """Return what was found and how far to trust it, in words and row by row."""
         atoms, (n, rank), p = self.atoms, self.dictionary.shape, self.coefficients.shape[1]
@@ -235,79 +334,90 @@ class Recovery(Summarised):
         trusted = sum(atom.trusted for atom in atoms)
         exact = sum(atom.exact for atom in atoms)
         again = sum(atom.attempt > 0 for atom in atoms)
-        proof = "a duality gap proves its linear program solved, not that the row is right"
-        solves = f"{self.seconds:.3g} s, {plural(rank, 'solve')} on the sphere"
         amplified = self.condition_number > _AMPLIFIED and not exact and trusted > 0
+        verdicts = [
+            f"{self.count(each)} {each}"
+            for each in ("proved", "plausible", "doubtful")
+            if self.count(each)
+        ]
+        effort = f"{self.seconds:.3g} s"
+        effort += f"; {plural(again, 'row')} solved for again" if again else ""
+        proof = "a duality gap proves its linear program solved, not that the row is right"
+        errors = self.standard_errors
+        known = errors[np.isfinite(errors)]
         pairs = (
             ("dictionary", f"{n} x {rank}, from {p} samples"),
-            ("certified", f"{certified} of {plural(rank, 'row')}: {proof}"),
-            ("exactly sparse", f"{exact} of {plural(rank, 'row')}"),
+            ("rows", ", ".join(verdicts)),
+            *([("certified", f"{certified} of {rank}: {proof}")] if certified else []),
+            *([("refined", self._refined())] if self.refined else []),
+            *(
+                [("standard errors", f"{np.median(known):.2%}, at most {known.max():.2%}")]
+                if len(known) and not exact
+                else []
+            ),
+            *([("offset", self._offset())] if self.offset is not None else []),
             ("trust", self._trust()),
-            *([("hint", self._offset())] if self.off_centre else []),
             *([("caution", self._amplification())] if amplified else []),
-            ("effort", f"{solves}; {plural(again, 'row')} solved for again" if again else solves),
+            ("effort", effort),
         )
         shared = {doubt: rows for doubt, rows in self.doubts.items() if len(rows) > 1}
         rows = [
             self._row(number, [doubt for doubt in atom.doubts if doubt not in shared])
             for number, atom in enumerate(atoms)
             if number < _SHOWN or any(doubt not in shared for doubt in atom.doubts)
-        ]
-        headings = ("row", "zeros", "iterations", "duality gap", "certified", "trusted", "remarks")
+        ][:_MOST_SHOWN]
+        headings = ("row", "verdict", "zeros", "standard error", "duality gap", "remarks")
         notes = [f"rows {ranges(rows)}: {doubt}" for doubt, rows in shared.items()]
         if len(rows) < rank:
             notes.insert(0, f"... {rank - len(rows)} more in .atoms")
         return Summary(
             "Recovery",
             pairs,
-            Table(headings, tuple(rows), "rrrrlll"),
+            Table(headings, tuple(rows), "rlrrrl"),
             tuple(notes),
             tone=GOOD if trusted == rank and not amplified else DOUBTFUL,
-            line=f"{plural(rank, 'atom')} of {plural(n, 'number')}: {plural(certified, 'row')} "
-            f"certified, {trusted} trusted, {self.seconds:.3g} s",
+            line=f"{plural(rank, 'atom')} of {plural(n, 'number')}: {', '.join(verdicts)}, "
+            f"{self.seconds:.3g} s",
         )
 
     def _row(self, number: int, doubts: list[str]) -> tuple[Cell, ...]:
         """Return the cells of a row, with the doubts that it shares with no other."""
         atom = self.atoms[number]
-        remarks = doubts or (["see below"] if atom.doubts else ["exactly sparse"] * atom.exact)
+        remarks = doubts or (["see below"] if atom.doubts else [atom.remark])
+        tone = {"proved": GOOD, "plausible": GOOD, "doubtful": BAD}[atom.verdict]
+        error = atom.standard_error
         return (
             str(number),
+            (atom.verdict, tone),
             f"{self.count_zeros(number) / self.coefficients.shape[1]:.1%}",
-            str(atom.result.iterations),
+            "" if math.isnan(error) else "exact" if error == 0.0 else f"{error:.2%}",
             "" if atom.rounding is None else f"{atom.rounding.duality_gap:.1e}",
-            "yes" if atom.certified else ("no", DOUBTFUL),
-            ("yes", GOOD) if atom.trusted else ("no", BAD),
             "; ".join(remarks),
         )
 
     def _trust(self) -> str:
         """Say which rows to trust, and what to do about the others."""
         doubtful = [number for number, atom in enumerate(self.atoms) if atom.doubts]
-        unproved = (
-            "none is exactly sparse, so nothing can prove any: they are sparser than noise can be "
-            "made, and no more is known; see if another seed gives the same"
-        )
-        exact = any(atom.exact for atom in self.atoms)
+        plausible = self.count("plausible")
+        unproved = "plausible rows are estimates that nothing proves"
         if not doubtful:
-            return "nothing speaks against any row" if exact else f"all rows, but {unproved}"
-        wrong = "a wrong row disturbs A; more samples help most, or another seed, mu or rank"
+            return f"all rows; {unproved}" if plausible else "all rows"
+        wrong = "a wrong row disturbs A; more samples help most, or other seeds, mu or rank"
         if len(doubtful) == len(self.atoms):
             return f"none: {wrong}"
         which = f"all rows but {ranges(doubtful)}: {wrong}"
-        return which if exact else f"{which}; of the others, {unproved}"
+        return f"{which}; {unproved}" if plausible else which
+
+    def _refined(self) -> str:
+        return f"all rows together, {self.refined}"
 
     def _offset(self) -> str:
-        """Say what an offset does, and how to take it away."""
-        return (
-            f"the samples' mean is {self.mean_share:.0%} of the sum of squares: either an offset, "
-            f"which hides sparsity (subtract the mean; --center in a terminal), or the mean of the "
-            f"coefficients themselves (then leave it, and take more samples)"
-        )
+        assert self.offset is not None
+        return f"recovered along, of length {np.linalg.norm(self.offset):.3g}"
 
     def _amplification(self) -> str:
         """Say what the condition number of the data does to noise."""
         return (
             f"the data have condition number {self.condition_number:.0f}, by which noise may be "
-            f"amplified: it may have mixed the rows, though every seed gives the same"
+            f"amplified, also in directions that mix the rows"
         )

@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 
 from riemtr.data.dask_arrays import as_data, is_dask_array
 from riemtr.data.matrices import largest_entry
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
@@ -33,7 +33,6 @@ from riemtr.recovery.l1_program import (
     uncertainty,
     unit_vector,
 )
-from riemtr.recovery.units import in_safe_units
 
 _SMALL_ENTRIES = 10**7  # of another type than float64, converted once and not in every product
 _SHORTEST, _LONGEST = 1e-290, 1e290  # directions whose reciprocals are numbers of full precision
@@ -85,8 +84,8 @@ def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") ->
     ----------
     Y : array_like or Dask array, shape (n, p)
         The (whitened) data, columns are samples: anything :func:`riemtr.data.check_data` accepts.
-        A Dask array stays where it is, and the dual is left out. An array of float64, or a large
-        one of float32, is read where it lies, never copied whole by ``"interior-point"``.
+        A Dask array stays where it is. An array of float64, or a large one of float32, is read
+        where it lies, never copied whole by ``"interior-point"``.
     r : ndarray, shape (n,)
         The direction to round, its largest entry from 1e-290 to 1e290: a solver's
         ``result.point``. The nearer to the optimum, the faster.
@@ -107,9 +106,7 @@ def round_direction(Y: Any, r: np.ndarray, *, method: str = "interior-point") ->
         raise ValueError(f"method must be 'interior-point' for a Dask array; got {method!r}")
     data = as_data(Y)
     direction, length = _checked_direction(r, data.shape[0])
-    if isinstance(data, Partitioned):
-        return _in_units_of(*_round_against_partitioned(data, direction), length)
-    return _in_units_of(Rounder(data).round(direction, method), 1.0, length)
+    return _in_units_of(Rounder(data).round(direction, method), length)
 
 
 class Rounder:
@@ -117,14 +114,18 @@ class Rounder:
 
     Parameters
     ----------
-    data : ndarray, shape (n, p)
+    data : ndarray or Partitioned, shape (n, p)
         Y, checked; it must not change meanwhile.
     """
 
-    def __init__(self, data: np.ndarray):
-        largest = largest_entry(data)
-        if data.size <= _SMALL_ENTRIES:
-            data = data.astype(np.float64, copy=False)
+    def __init__(self, data: Matrix):
+        if isinstance(data, Partitioned):
+            data = data.kept()
+            largest = data.total(_largest, merge=max)
+        else:
+            largest = largest_entry(data)
+            if data.size <= _SMALL_ENTRIES:
+                data = data.astype(np.float64, copy=False)
         exponent = min(max(math.frexp(largest)[1], -1000), 1000)  # or the scale is no normal number
         scale = math.ldexp(1.0, -exponent)  # a power of two rounds nothing
         self._whole = Columns(data, scale)
@@ -162,18 +163,14 @@ class Rounder:
         )
 
 
-def _round_against_partitioned(data: Partitioned, r: np.ndarray) -> tuple[Rounding, float]:
-    """Return the rounding against unit * Y, and the unit."""
-    from riemtr.recovery.partitioned_deflation import PartitionedDeflation  # built on this module
-
-    scaled, unit = in_safe_units(data)
-    return PartitionedDeflation(scaled).round(r), unit
+def _largest(block: np.ndarray, first: int) -> float:
+    return largest_entry(block)
 
 
-def _in_units_of(found: Rounding, unit: float, length: float) -> Rounding:
-    """Return the rounding of r against Y, from that of r / length against unit * Y."""
+def _in_units_of(found: Rounding, length: float) -> Rounding:
+    """Return the rounding of r, from that of r / length."""
     with np.errstate(over="ignore", under="ignore"):
-        objective = float(np.float64(found.objective) / length / unit)
+        objective = float(np.float64(found.objective) / length)
     if not math.isfinite(objective) or objective == 0.0 < found.objective:
         raise ValueError(
             f"r must have a length at which the objective, of the size of Y over that of r, is in "

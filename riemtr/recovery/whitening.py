@@ -8,13 +8,14 @@ Blocks of columns keep the memory at that of the result.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from riemtr.data.aligned_arrays import empty_aligned
-from riemtr.data.blocks import gram, product_blocks
+from riemtr.data.blocks import Blocks, gram, product_blocks
 from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.recovery.reconstruction import column_signs
 from riemtr.recovery.units import power_of_two
@@ -34,15 +35,15 @@ class Whitening:
     unit: float
 
 
-def decompose(Y: Matrix) -> Whitening:
-    """Find the singular values and vectors of Y.
+def decompose(Y: Matrix, pool: Executor | None = None) -> Whitening:
+    """Find the singular values and vectors of Y, with threads of a pool if there is one.
 
     Those of data with more rows than columns are found from the small triangular factor R of
     Y = Q R: the Gram matrix of all rows would be larger than Y.
     """
     n = Y.shape[0]
     if isinstance(Y, Partitioned) or n <= Y.shape[1]:
-        return _in_passes(Y, n)
+        return _in_passes(Y, n, pool)
     unit = power_of_two(Y)
     Q, R = np.linalg.qr(Y.astype(np.float64) * unit)
     small = _in_passes(R.astype(Y.dtype), n)
@@ -51,7 +52,7 @@ def decompose(Y: Matrix) -> Whitening:
     return Whitening(left * signs, small.values, signs[:, None] * small.turn, small.Z, unit)
 
 
-def _in_passes(Y: Matrix, n: int) -> Whitening:
+def _in_passes(Y: Matrix, n: int, pool: Executor | None = None) -> Whitening:
     """Find them in passes over whitened copies Z of Y.
 
     The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
@@ -71,7 +72,7 @@ def _in_passes(Y: Matrix, n: int) -> Whitening:
     Z: Matrix = Y
     root = np.eye(Y.shape[0])
     for _ in range(_MOST_PASSES):
-        eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0))
+        eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0, pool))
         if eigenvalues[-1] == 0:
             raise ValueError("Y must not be zero everywhere; got only zeros")
         spread = np.sqrt(np.maximum(eigenvalues, floor * eigenvalues[-1]))
@@ -81,24 +82,25 @@ def _in_passes(Y: Matrix, n: int) -> Whitening:
         left, values = left[:, :kept], values[:kept]
         if eigenvalues[0] >= _WELL_CONDITIONED * eigenvalues[-1]:
             break
-        Z, root = apply_map(turn, Z, Y, unit), left * values
+        Z, root = apply_map(turn, Z, Y, unit, pool), left * values
         turn = np.eye(kept)
     signs = column_signs(left)  # or rounding would choose them
     return Whitening(left * signs, values, signs[:, None] * turn, Z, unit)
 
 
-def _gram(Z: Matrix, unit: float) -> np.ndarray:
+def _gram(Z: Matrix, unit: float, pool: Executor | None) -> np.ndarray:
     """Return ``unit^2 Z Z'``, summed in float64."""
-    if isinstance(Z, Partitioned):
-        return Z.total(_gram_of_block, unit)[0]
-    return gram(Z, unit)
+    data = Z if isinstance(Z, Partitioned) else Blocks(Z, pool)
+    return data.total(_gram_of_block, unit)[0]
 
 
 def _gram_of_block(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
     return (gram(block, unit),)
 
 
-def apply_map(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
+def apply_map(
+    map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float, pool: Executor | None = None
+) -> Any:
     """Return ``map_ @ Z``: over Z itself, or if that is still the user's Y, in a new array.
 
     What is partitioned is mapped when visited, and so takes no memory until it is kept.
@@ -110,9 +112,15 @@ def apply_map(map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float) -> Any:
         out = empty_aligned((r, Y.shape[1]), Y.dtype)
     else:
         out, unit = Z[:r], 1.0
-    for columns, block in product_blocks(Z, unit):
-        out[:, columns] = map_ @ block
+    Blocks(Z, pool).visit(_map_into, out, map_, unit)
     return out
+
+
+def _map_into(
+    block: np.ndarray, first: int, out: np.ndarray, map_: np.ndarray, unit: float
+) -> None:
+    for columns, part in product_blocks(block, unit):
+        out[:, first + columns.start : first + columns.stop] = map_ @ part
 
 
 def _apply_to_block(block: np.ndarray, map_: np.ndarray, unit: float) -> np.ndarray:

@@ -89,7 +89,7 @@ class _Memory(NamedTuple):
 
 def own_preconditioner(here: Evaluation) -> Callable[[Any], Any] | None:
     """Return the problem's preconditioner at a point; None if it has none."""
-    return None if here.problem.preconditioner is None else here.precondition
+    return here.precondition if here.has_preconditioner else None
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def conjugate_gradients(
         squared = inner(residual, corrected)
     direction = -corrected
     if not 0.0 < squared < math.inf:
-        if here.problem.preconditioner is not None and here.gradient_norm > 0.0:
+        if here.has_preconditioner and here.gradient_norm > 0.0:
             raise ValueError(
                 "preconditioner must be positive definite, <v, preconditioner(point, v)> > 0 for "
                 f"all tangent vectors v; it is {first:.3g} for the gradient, divided by its norm: "
@@ -330,7 +330,7 @@ class InverseHessian(NamedTuple):
     def at(self, here: Evaluation) -> Callable[[Any], Any]:
         """Return the preconditioner at a point, on top of the problem's own if it has one."""
         directions, images, scale = self
-        own = None if here.problem.preconditioner is None else here.precondition
+        own = own_preconditioner(here)
 
         def apply(residual: Any) -> Any:
             flat = as_real(residual)

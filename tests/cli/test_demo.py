@@ -48,10 +48,10 @@ def test_the_demo_finds_the_truth_and_leaves_figures_worth_looking_at(tmp_path):
     assert float(patterns) < 1e-12
     assert float(amounts) < 1e-12
     assert "100% in the right places" in text
-    assert "20 of 20 rows of amounts are exactly sparse" in text
-    trusted = int(re.search(r"(\d+) of 64 rows are sparser than noise", text).group(1))
-    assert 10 < trusted < 64
-    assert "proof" not in text
+    assert "20 of 20 rows of amounts are proved: exactly sparse" in text
+    doubtful = int(re.search(r"(\d+) of 64 rows doubtful", text).group(1))
+    assert 32 < doubtful <= 64
+    assert "nothing proves these atoms" in text
     after, before = map(int, re.search(r"(\d+)% of the coefficients.*?(\d+)%\. All", text).groups())
     assert after < 20 < 50 < before
     assert names(tmp_path / "figures") == FIGURES

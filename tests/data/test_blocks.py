@@ -1,10 +1,21 @@
 """Blocks of columns: every column once, in widths that fit, and the plain formulas in sum."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import dask.array as da
 import numpy as np
 import pytest
 
 from riemtr.data import blocks
-from riemtr.data.blocks import column_blocks, column_lengths, gram, product_blocks
+from riemtr.data.blocks import (
+    Blocks,
+    add_up,
+    column_blocks,
+    column_lengths,
+    gram,
+    product_blocks,
+)
+from riemtr.data.dask_arrays import partition
 
 
 def numbers(n=6, p=1000, seed=0):
@@ -76,3 +87,83 @@ def test_lengths_are_those_of_the_columns(layout, entries, monkeypatch):
     expected = np.linalg.norm(Y, axis=0)
     np.testing.assert_allclose(column_lengths(LAYOUTS[layout](Y)), expected, rtol=1e-14)
     np.testing.assert_allclose(column_lengths(Y.astype(np.float32)), expected, rtol=1e-6)
+
+
+# --- functions sent to blocks --------------------------------------------------------------------
+
+
+def moments(block, first, weights):
+    """Sums over samples that know where they are."""
+    places = np.arange(first, first + block.shape[1])
+    return weights @ (block**2).sum(axis=1), (block * places).sum(axis=1), block.shape[1]
+
+
+def places(block, first):
+    return np.arange(first, first + block.shape[1])
+
+
+def scaled(block, first, factor, each):
+    return factor * each * block.sum(), first
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "_IN_CACHE", 600)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("pooled", [False, True])
+def test_totals_are_those_of_all_columns_with_and_without_threads(pooled):
+    Y, weights = numbers(), np.arange(6.0)
+    with ThreadPoolExecutor(3) as pool:
+        data = Blocks(Y, pool if pooled else None)
+        assert len(data.slices) == 10
+        square, ramp, count = data.total(moments, weights)
+        joined = data.total(places, merge=np.concatenate)
+    assert square == pytest.approx(weights @ (Y**2).sum(axis=1), rel=1e-13)
+    np.testing.assert_allclose(ramp, Y @ np.arange(1000), rtol=1e-10)
+    assert count == 1000
+    np.testing.assert_array_equal(joined, np.arange(1000))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_threads_give_the_same_bits_in_the_same_order():
+    Y, weights = numbers(), np.arange(6.0)
+    alone = Blocks(Y)
+    with ThreadPoolExecutor(4) as pool:
+        together = Blocks(Y, pool)
+        for one, other in zip(
+            alone.total(moments, weights), together.total(moments, weights), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+        found = together.visit(scaled, 2.0, each=list(range(10)))
+    assert found == alone.visit(scaled, 2.0, each=list(range(10)))
+    assert [first for _, first in found] == list(range(0, 1000, 100))
+
+
+@pytest.mark.usefixtures("small_blocks", "chunks_as_they_come")
+def test_matrices_in_memory_and_with_dask_answer_the_same_questions():
+    Y, weights = numbers(), np.arange(6.0)
+    here, there = Blocks(Y), partition(da.from_array(Y, chunks=(6, 170)))
+    assert here.shape == there.shape == (6, 1000)
+    assert here.dtype == there.dtype == np.float64
+    for one, other in zip(here.total(moments, weights), there.total(moments, weights), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+    chosen = np.array([3, 3, 999, 0, 500])
+    for each in (here, there):
+        np.testing.assert_array_equal(each.take(chosen), Y[:, [0, 3, 500, 999]])
+        np.testing.assert_array_equal(each.total(places, merge=np.concatenate), np.arange(1000))
+
+
+def test_adding_up_keeps_the_kinds_of_the_entries():
+    parts = [(1, np.ones(2), [0]), (2, np.ones(2), [1])]
+    count, array, joined = add_up(parts)
+    assert count == 3
+    np.testing.assert_array_equal(array, [2.0, 2.0])
+    assert joined == [0, 1]
+
+
+def test_what_is_visited_is_a_view():
+    Y = numbers()
+    Blocks(Y).visit(lambda block, first: block.fill(first))
+    np.testing.assert_array_equal(Y, 0.0)

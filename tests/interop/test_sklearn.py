@@ -128,9 +128,64 @@ def test_fewer_atoms_span_the_leading_principal_subspace():
     leading = np.linalg.svd(X, full_matrices=False)[2][:3]
     projected = found.inverse_transform(found.transform(X))
     np.testing.assert_allclose(projected, X @ leading.T @ leading, atol=1e-12)
-    assert found.get_feature_names_out().tolist() == [
-        f"completedictionarylearning{i}" for i in range(3)
-    ]
+    assert found.get_feature_names_out().tolist() == ["atom0", "atom1", "atom2"]
+
+
+# Noise, offsets and the other options
+
+
+def test_noisy_samples_have_standard_errors_that_hold(model, sample, X):
+    np.testing.assert_array_equal(model.standard_errors_, np.zeros(8))
+    noisy = X + 1e-3 * np.random.default_rng(1).standard_normal(X.shape)
+    found = CompleteDictionaryLearning(random_state=0).fit(noisy)
+    assert found.recovery_.refined
+    assert found.standard_errors_.shape == (8,)
+    error = dictionary_error(found.components_.T, sample.dictionary)
+    assert 0.2 * error < found.standard_errors_.max() < 0.05
+
+
+def test_an_offset_is_recovered_along(sample, X):
+    shift = np.arange(8.0)
+    found = CompleteDictionaryLearning(offset=True, random_state=0).fit(X + shift)
+    assert dictionary_error(found.components_.T, sample.dictionary) <= 1e-11
+    np.testing.assert_allclose(found.offset_, shift, atol=1e-11)
+    codes = found.transform(X + shift)
+    np.testing.assert_array_equal(codes == 0, found.recovery_.coefficients.T == 0)
+    np.testing.assert_allclose(found.inverse_transform(codes), X + shift, atol=1e-11)
+    np.testing.assert_allclose(X @ found.unmixing_.T, codes, atol=1e-10)
+
+
+def test_fewer_atoms_around_an_offset(X):
+    found = CompleteDictionaryLearning(3, offset=True, random_state=0).fit(1e4 * X + 1e4)
+    assert found.n_components_ == 3
+    np.testing.assert_allclose(found.offset_, (1e4 * X + 1e4).mean(axis=0), rtol=1e-9)
+
+
+def test_without_an_offset_it_is_zero(model):
+    np.testing.assert_array_equal(model.offset_, np.zeros(8))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"refine": "orthogonal"},
+        {"refine": None, "seeds": 1},
+        {"surrogate": "huber", "seeds": 2},
+        {"order": "rounded"},
+    ],
+)
+def test_options_are_those_of_the_function(sample, X, options):
+    found = CompleteDictionaryLearning(random_state=0, **options).fit(X)
+    assert dictionary_error(found.components_.T, sample.dictionary) <= 1e-11
+    direct = riemtr.recover_dictionary(X.T, rng=found.recovery_.seed, **options)
+    np.testing.assert_array_equal(direct.dictionary.T, found.components_)
+
+
+def test_names_of_codes_are_short_in_a_frame(model, X):
+    pandas = pytest.importorskip("pandas")
+    codes = clone(model).set_output(transform="pandas").fit(X).transform(X)
+    assert isinstance(codes, pandas.DataFrame)
+    assert list(codes.columns[:2]) == ["atom0", "atom1"]
 
 
 # Randomness and threads
@@ -175,6 +230,7 @@ def test_grid_search_finds_the_number_of_atoms():
     search = GridSearchCV(chain, {name: [2, None]}, cv=3).fit((A @ codes).T, present)
     assert search.best_params_ == {name: None}
     assert search.best_score_ == 1.0
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()  # no fit failed
 
 
 def test_a_clone_keeps_the_solver_and_a_pickle_the_outcome(X):
@@ -189,15 +245,27 @@ def test_a_clone_keeps_the_solver_and_a_pickle_the_outcome(X):
 # Warnings and errors
 
 
-def test_warns_where_atoms_are_not_to_be_trusted(X):
+def test_warns_once_where_the_solver_did_not_converge(X):
     hasty = CompleteDictionaryLearning(
         solver=riemtr.PracticalTRM(max_iterations=1), rounding=False, random_state=0
     )
-    with pytest.warns(ConvergenceWarning, match=r"atoms are not to be trusted \(\d: ") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match=r"not converge for \d of 8 atoms: out of"
+    ) as caught:
         hasty.fit(X)
+    assert len(caught) == 1
+    assert len(str(caught[0].message)) < 200
     assert caught[0].filename == __file__
-    assert "more in atoms_" in str(caught[0].message)
     assert not all(atom.trusted for atom in hasty.atoms_)
+
+
+def test_doubts_are_attributes_and_no_warnings():
+    noise = np.random.default_rng(0).standard_normal((600, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = CompleteDictionaryLearning(random_state=0).fit(noise)
+    assert {atom.verdict for atom in found.atoms_} == {"doubtful"}
+    assert found.recovery_.count("doubtful") == 5
 
 
 def test_progress_is_shown_only_on_request(X, capsys):
@@ -226,6 +294,11 @@ def test_unfitted(X):
         ({"mu": 0.0}, "mu must be a positive finite number"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"solver": "practical"}, "solver must have a method solve"),
+        ({"refine": "ortho"}, "refine must be one of"),
+        ({"seeds": 0}, "seeds must be"),
+        ({"offset": "yes"}, "offset must be 'auto', True or False"),
+        ({"surrogate": "l3"}, "surrogate must be one of"),
+        ({"order": "random"}, "order must be one of"),
     ],
 )
 def test_bad_options(options, said, X):

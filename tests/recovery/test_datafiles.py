@@ -47,6 +47,9 @@ def test_mat_leaves_out_what_is_no_matrix(tmp_path):
     path = tmp_path / "data.mat"
     scipy.io.savemat(path, {"data": Y, "n": 4, "name": "text", "row": np.arange(5)})
     assert np.array_equal(read(path).matrix, Y)
+    scipy.io.savemat(path, {"session": {"data": Y, "rate": 256.0}})
+    assert np.array_equal(read(path).matrix, Y)
+    assert np.array_equal(read(path, variable="session.data").matrix, Y)
     scipy.io.savemat(path, {"Y": scipy.sparse.csc_matrix(Y), "Z": Y})
     assert np.array_equal(read(path).matrix, Y)
 
@@ -76,12 +79,128 @@ def test_text_with_and_without_heading(tmp_path, suffix, separator, heading):
     assert np.array_equal(read(path, transpose=True).matrix, Y[:3])
 
 
-def test_the_index_that_pandas_writes_is_no_data(tmp_path):
+def table_of(path, heading, columns):
+    """Write columns of numbers below a heading."""
+    lines = [",".join(map(repr, row)) for row in np.column_stack(columns).tolist()]
+    path.write_text("\n".join([heading, *lines]))
+    return path
+
+
+def test_names_of_columns_are_kept(tmp_path):
+    path = table_of(tmp_path / "table.csv", 'Fz, "Cz" ,Pz', Y[:3])
+    assert read(path, transpose=True).names == ("Fz", "Cz", "Pz")
+    dropped = read(path, transpose=True, drop="Cz")
+    assert dropped.names == ("Fz", "Pz")
+    assert np.array_equal(dropped.matrix, Y[[0, 2]])
+    assert read(path).names == ()  # then columns are samples
+    np.save(tmp_path / "Y.npy", Y)
+    assert read(tmp_path / "Y.npy").names == ()
+
+
+@pytest.mark.parametrize("heading", [",a,b", ",0,1", "Unnamed: 0,a,b", "Index,a,b", "time,a,b"])
+def test_an_index_is_asked_about(tmp_path, heading):
+    path = table_of(tmp_path / "table.csv", heading, [np.arange(30), *Y[:2]])
+    name = heading.split(",")[0] or "column1"
+    with pytest.raises(
+        ValueError, match=rf"column '{name}' of table.csv \(0.0, 1.0, 2.0, \.\.\.\)"
+    ):
+        read(path, transpose=True)
+    with pytest.raises(ValueError, match=f"drop='{name}' to leave it out, or keep='{name}' if"):
+        read(path, transpose=True)
+    assert np.array_equal(read(path, transpose=True, drop=[name]).matrix, Y[:2])
+    kept = read(path, transpose=True, keep=[name])
+    assert np.array_equal(kept.matrix, np.vstack([np.arange(30), Y[:2]]))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.arange(30) / 256,
+        np.round(np.arange(30) / 256, 4),
+        1.7e9 + np.cumsum(np.random.default_rng(1).random(30)),
+        -np.arange(30.0),
+    ],
+)
+def test_a_time_is_asked_about_whatever_it_is_called(tmp_path, times):
+    path = table_of(tmp_path / "table.csv", "a,seconds,b", [Y[0], times, Y[1]])
+    with pytest.raises(ValueError, match=r"column 'seconds' of table.csv .* looks like a time"):
+        read(path, transpose=True)
+    assert read(path, transpose=True, drop="seconds").names == ("a", "b")
+    np.savetxt(tmp_path / "rows.csv", np.vstack([times, Y]), delimiter=",")
+    with pytest.raises(ValueError, match=r"row 'row1' of rows.csv .* drop='row1'"):
+        read(tmp_path / "rows.csv")
+    assert np.array_equal(read(tmp_path / "rows.csv", drop="row1").matrix, Y)
+
+
+def test_numbers_for_names_are_asked_about(tmp_path):
+    path = table_of(tmp_path / "table.csv", "0,1,2,3", Y)
+    with pytest.raises(ValueError, match=r"row 'row1' of table.csv \(0, 1, 2, \.\.\.\)"):
+        read(path, transpose=True)
+    assert np.array_equal(read(path, transpose=True, drop="row1").matrix, Y)
+
+
+def test_what_is_data_is_not_asked_about(tmp_path):
+    steps = np.repeat([0.0, 1.0, 2.0], 10)  # rises, but not always
+    path = table_of(tmp_path / "table.csv", "a,steps,constant", [Y[0], steps, np.ones(30)])
+    assert read(path, transpose=True).names == ("a", "steps", "constant")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"drop": "c"}, "drop must name columns of table.csv: 'a', 'b'; got 'c'"),
+        ({"keep": "c"}, "keep must name columns of table.csv: 'a', 'b'; got 'c'"),
+        ({"drop": "a", "keep": "a"}, "drop must name other columns than keep; got 'a'"),
+        ({"drop": ("a", "b")}, "drop must leave something of table.csv; got 'a, b'"),
+    ],
+)
+def test_columns_that_cannot_be_dropped_or_kept(tmp_path, options, message):
+    path = table_of(tmp_path / "table.csv", "a,b", Y[:2])
+    with pytest.raises(ValueError, match=message):
+        read(path, **options)
+    np.save(tmp_path / "Y.npy", Y)
+    with pytest.raises(ValueError, match=r"be left out: columns of Y\.npy have no names"):
+        read(tmp_path / "Y.npy", drop="a")
+
+
+def test_a_column_of_text_can_be_dropped(tmp_path):
     path = tmp_path / "table.csv"
-    lines = [f"{number},{a!r},{b!r}" for number, (a, b) in enumerate(Y.T[:, :2].tolist())]
-    for heading in (",a,b", ",0,1"):
-        path.write_text("\n".join([heading, *lines]))
-        assert np.array_equal(read(path, transpose=True).matrix, Y[:2])
+    path.write_text("who,a,b\nAnna,1,2\nBo,3,4\nCy,5,7\n")
+    with pytest.raises(ValueError, match="got: 'Anna' in line 2, field 1"):
+        read(path)
+    assert np.array_equal(read(path, drop="who").matrix, [[1, 2], [3, 4], [5, 7]])
+    path.write_text("who,a,b\nAnna,1,2\nBo,3,4,5\n")
+    with pytest.raises(ValueError, match="4 fields in line 3, 3 in line 2"):
+        read(path, drop="who")
+
+
+def eeglab(**fields):
+    labels = np.array([("Fz",), ("Cz",), ("Pz",), ("Oz",)], dtype=[("labels", object)])
+    return {"nbchan": 4, "srate": 256.0, "chanlocs": labels, "icaweights": np.eye(4), **fields}
+
+
+@pytest.mark.parametrize("suffix", [".mat", ".set"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_eeglab_gives_its_channels(tmp_path, suffix, inside):
+    path = tmp_path / f"recording{suffix}"
+    content = eeglab(data=Y.reshape(4, 10, 3, order="F"))  # three epochs
+    scipy.io.savemat(path, {"EEG": content} if inside else content, appendmat=False)
+    found = read(path)
+    assert np.array_equal(found.matrix, Y)
+    assert found.names == ("Fz", "Cz", "Pz", "Oz")
+    assert np.array_equal(read(path, variable="EEG.icaweights").matrix, np.eye(4))
+
+
+def test_eeglab_data_in_another_file_are_refused_by_name(tmp_path):
+    scipy.io.savemat(tmp_path / "recording.mat", {"EEG": eeglab(data="recording.fdt")})
+    with pytest.raises(ValueError, match=r"in another file, 'recording\.fdt'.*pop_loadset"):
+        read(tmp_path / "recording.mat")
+
+
+@pytest.mark.parametrize("name", ["raw.fif", "raw.fif.gz", "night.edf"])
+def test_recordings_of_other_formats_are_refused_by_name(name):
+    with pytest.raises(ValueError, match=rf"{name} is a recording .*mne\.io\.read_raw"):
+        read(name)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +214,8 @@ def test_the_index_that_pandas_writes_is_no_data(tmp_path):
         ("1,2\n3,nan\n", "finite"),
         ("1.5,NA,2.5\n3,4,5\n", "no gaps; got: 'NA' in line 1, field 2"),
         ("# made up\n\na,b\n1,2\n3,\n", "got: '' in line 5, field 2"),
-        (",a,b\nfirst,1,2\nsecond,3,x\n", "got: 'x' in line 3, field 3"),
+        (",a,b\nfirst,1,2\nsecond,3,x\n", r"column 'column1' of table.csv \(first, second\)"),
+        ("a,b\n1,2,3,4\n", "got 2 in its heading, 4 in line 2"),
         (",1.5,2.5\n3,4,5\n", "no gaps"),
     ],
 )
@@ -173,5 +293,7 @@ def test_row_names_of_r_are_no_numbers(tmp_path, quote):
     path = tmp_path / "r.txt"
     rows = [f"{quote}{i}{quote} {i}.5 {i}.25" for i in range(1, 4)]
     path.write_text("\n".join([f"{quote}a{quote} {quote}b{quote}", *rows]))
+    with pytest.raises(ValueError, match=r"column 'column1' of r.txt \(1, 2, 3\)"):
+        read(path)
     expected = [[1.5, 1.25], [2.5, 2.25], [3.5, 3.25]]
-    np.testing.assert_array_equal(read(str(path)).matrix, expected)
+    np.testing.assert_array_equal(read(path, drop="column1").matrix, expected)

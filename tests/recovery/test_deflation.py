@@ -1,10 +1,11 @@
 """Deflation: orthogonality, the view, and that nothing of the data is lost or copied per row."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
-from riemtr.recovery.deflation import Deflation, overwrite
-from riemtr.recovery.rounding import round_direction
+from riemtr.recovery.deflation import Deflation
 
 
 def unit(rng, n):
@@ -21,14 +22,15 @@ def test_directions_set_aside_are_the_first_columns_of_the_rotation(n, p):
     deflation = Deflation(Y)
     lifted = []
     for k in range(n):
-        z = unit(rng, n - k)
-        lifted.append(deflation.lift(z))
-        deflation.set_aside(z)
+        lifted.append(deflation.lift(unit(rng, n - k)))
+        deflation.set_aside(lifted[-1])
+        assert deflation.found == k + 1
         assert deflation.complement.shape == (n - k - 1, p)
+        rest = deflation.rotation[:, k + 1 :]
+        np.testing.assert_allclose(deflation.complement, rest.T @ Y, atol=1e-12)
     V = deflation.rotation
     np.testing.assert_allclose(V, np.column_stack(lifted), atol=1e-14)
     np.testing.assert_allclose(V.T @ V, np.eye(n), atol=1e-14)
-    np.testing.assert_allclose(deflation.data, V.T @ Y, atol=1e-12)
     np.testing.assert_array_equal(Y, original)
 
 
@@ -38,51 +40,57 @@ def test_axes_cause_no_cancellation(z):
     deflation = Deflation(Y)
     deflation.set_aside(np.array(z))
     np.testing.assert_allclose(deflation.rotation[:, 0], z, atol=1e-15)
-    np.testing.assert_allclose(deflation.data, deflation.rotation.T @ Y, atol=1e-14)
+    np.testing.assert_allclose(deflation.complement, deflation.rotation[:, 1:].T @ Y, atol=1e-14)
 
 
-def test_a_large_owned_array_is_turned_in_place(monkeypatch):
-    monkeypatch.setattr("riemtr.recovery.deflation._SMALL_ENTRIES", 0)
+def test_of_a_direction_that_is_not_orthogonal_what_is_outside_the_others_is_set_aside():
+    rng = np.random.default_rng(4)
+    Y = rng.standard_normal((5, 40))
+    deflation = Deflation(Y)
+    first, second = unit(rng, 5), unit(rng, 5)
+    deflation.set_aside(first)
+    deflation.set_aside(second)
+    V = deflation.rotation
+    outside = second - first * (first @ second)
+    np.testing.assert_allclose(V[:, 1], outside / np.linalg.norm(outside), atol=1e-14)
+    np.testing.assert_allclose(V[:, 2:].T @ np.column_stack([first, second]), 0, atol=1e-14)
+    np.testing.assert_allclose(deflation.complement, V[:, 2:].T @ Y, atol=1e-13)
+
+
+def test_before_the_first_direction_nothing_is_copied_and_then_once():
     Y = np.random.default_rng(0).standard_normal((4, 9))
-    deflation = Deflation(Y, owned=True)
-    deflation.set_aside(np.array([0.6, 0.8, 0.0, 0.0]))
-    assert deflation.data is Y
+    deflation = Deflation(Y)
     assert np.shares_memory(deflation.complement, Y)
-    assert not deflation.rounds_meanwhile
+    deflation.set_aside(np.array([0.6, 0.8, 0.0, 0.0]))
+    first = deflation.complement
+    deflation.set_aside(np.array([0.0, 0.0, 1.0, 0.0]))
+    assert np.shares_memory(deflation.complement, first)
+    assert not np.shares_memory(first, Y)
 
 
-@pytest.mark.parametrize("small", [0, 10**7])
-def test_roundings_see_all_of_the_data_whatever_was_set_aside(monkeypatch, small):
-    monkeypatch.setattr("riemtr.recovery.deflation._SMALL_ENTRIES", small)
+def test_several_points_are_lifted_as_columns():
     rng = np.random.default_rng(5)
-    Y = rng.standard_normal((5, 600)) * (rng.random((5, 600)) < 0.2)
-    original, direction = Y.copy(), unit(rng, 5)
-    expected = round_direction(original, direction)
-    deflation = Deflation(Y, owned=True)
-    for dimension in (5, 4, 3):
-        found = deflation.round(direction)
-        np.testing.assert_allclose(found.solution, expected.solution, atol=1e-12)
-        np.testing.assert_allclose(found.direction, expected.direction, atol=1e-12)
-        assert found.certified
-        if small == 0:  # nothing of the data as they were before is left
-            fresh = Deflation(deflation.data.copy()).round(deflation.rotation.T @ direction)
-            np.testing.assert_array_equal(found.solution, deflation.rotation @ fresh.solution)
-            assert found.iterations == fresh.iterations
-        deflation.set_aside(unit(rng, dimension))
-    assert deflation.rounds_meanwhile == (small > 0)
-    assert np.array_equal(Y, original) == (small > 0)
+    deflation = Deflation(rng.standard_normal((5, 40)))
+    deflation.set_aside(unit(rng, 5))
+    points = rng.standard_normal((4, 3))
+    lifted = deflation.lift(points)
+    for k in range(3):
+        np.testing.assert_allclose(lifted[:, k], deflation.lift(points[:, k]), atol=1e-15)
+    np.testing.assert_allclose(deflation.rotation[:, 0] @ lifted, 0.0, atol=1e-14)
 
 
-def test_read_only_and_transposed_arrays_are_copied_even_if_owned():
+@pytest.mark.parametrize("frozen", [False, True])
+def test_read_only_and_transposed_samples_serve(frozen):
     Y = np.random.default_rng(0).standard_normal((9, 4)).T
-    frozen = np.ascontiguousarray(Y)
-    frozen.flags.writeable = False
-    for data in (Y, frozen):
-        before = data.copy()
-        deflation = Deflation(data, owned=True)
-        deflation.set_aside(np.array([0.6, 0.8, 0.0, 0.0]))
-        np.testing.assert_array_equal(data, before)
-        np.testing.assert_allclose(deflation.data, deflation.rotation.T @ before, atol=1e-14)
+    if frozen:
+        Y = np.ascontiguousarray(Y)
+        Y.flags.writeable = False
+    before = Y.copy()
+    deflation = Deflation(Y)
+    deflation.set_aside(np.array([0.6, 0.8, 0.0, 0.0]))
+    np.testing.assert_array_equal(Y, before)
+    expected = deflation.rotation[:, 1:].T @ before
+    np.testing.assert_allclose(deflation.complement, expected, atol=1e-14)
 
 
 def test_restart_sets_aside_the_span_of_directions_that_are_not_orthogonal():
@@ -96,8 +104,7 @@ def test_restart_sets_aside_the_span_of_directions_that_are_not_orthogonal():
     assert deflation.found == 4
     np.testing.assert_allclose(V[:, 4:].T @ Q, 0, atol=1e-14)
     np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-14)
-    np.testing.assert_allclose(deflation.data, V.T @ Y, atol=1e-13)
-    np.testing.assert_allclose(deflation.gram(), Y @ Y.T, atol=1e-11)
+    np.testing.assert_allclose(deflation.complement, V[:, 4:].T @ Y, atol=1e-13)
 
 
 def test_float32_stays_float32():
@@ -105,14 +112,8 @@ def test_float32_stays_float32():
     Y = rng.standard_normal((5, 100)).astype(np.float32)
     deflation = Deflation(Y)
     deflation.set_aside(unit(rng, 5))
+    assert deflation.complement.dtype == np.float32
     deflation.restart(np.column_stack([unit(rng, 5)]))
-    assert deflation.data.dtype == np.float32
-    np.testing.assert_allclose(deflation.data, deflation.rotation.T @ Y, atol=1e-5)
-
-
-def test_overwriting_by_blocks_is_a_product():
-    rng = np.random.default_rng(3)
-    Y, M = rng.standard_normal((40, 20_000)), rng.standard_normal((40, 40))
-    expected = M @ Y
-    overwrite(M, Y)
-    np.testing.assert_allclose(Y, expected, atol=1e-12)
+    assert deflation.complement.dtype == np.float32
+    expected = deflation.rotation[:, 1:].T @ Y
+    np.testing.assert_allclose(deflation.complement, expected, atol=1e-5)

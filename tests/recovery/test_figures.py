@@ -52,22 +52,50 @@ def texts_overlap(figure):
     ]
 
 
-def test_atoms_are_drawn_in_reading_order_around_their_mean():
+def test_atoms_are_drawn_in_reading_order_around_zero():
     atoms = np.zeros((9, 5))
-    atoms[:, 0] = 1.0  # constant: stays gray
+    atoms[:, 0] = 0.1
     for number in range(1, 5):
         atoms[number, number] = 1.0
-    figure = atoms_figure(atoms, 3, "five atoms")
+        atoms[8, number] = -0.5
+    figure = agg(atoms_figure(atoms, 3, "five atoms"))
     mosaic = figure.axes[0].images[0].get_array()
     assert mosaic.shape == (7, 11)  # 2 x 3 tiles of 3 x 3 with gaps
-    assert np.all(mosaic[:3, :3] == 0)
     for number in range(1, 5):
         down, across = 4 * (number // 3), 4 * (number % 3)
         tile = mosaic[down : down + 3, across : across + 3]
         assert np.argmax(tile) == number
         assert tile.max() == 1.0
+        assert tile.min() == -0.5
+        assert np.count_nonzero(tile) == 2
     assert np.all(np.ma.getmaskarray(np.ma.masked_invalid(mosaic))[4:, 8:])  # there is no sixth
     assert figure.axes[0].get_title() == "five atoms"
+    assert not texts_overlap(figure)
+
+
+def test_a_constant_atom_is_no_empty_place():
+    atoms = np.eye(9)[:, :4]
+    atoms[:, 2] = -1.0 + 1e-3 * np.arange(9)
+    figure = atoms_figure(atoms, 3)
+    (text,) = figure.axes[0].texts
+    assert text.get_text() == "constant"
+    assert text.get_position() == (1.0, 5.0)  # the middle of the third tile
+    assert np.all(figure.axes[0].images[0].get_array()[4:, :3] < -0.9)
+
+
+def test_frames_of_atoms_tell_their_verdicts():
+    verdicts = ["proved", "doubtful", "plausible", "doubtful"]
+    figure = agg(atoms_figure(np.eye(9)[:, :4], 3, "four atoms", verdicts))
+    frames = figure.axes[0].patches
+    colours = [frame.get_edgecolor() for frame in frames]
+    assert colours[1] == colours[3]
+    assert len(set(colours)) == 3
+    (legend,) = figure.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["1 proved", "1 plausible", "2 doubtful"]
+    assert not texts_overlap(figure)
+    with pytest.raises(ValueError, match="verdicts must be one for each of 4 atoms; got 1"):
+        atoms_figure(np.eye(9)[:, :4], 3, verdicts=["proved"])
 
 
 def test_atoms_that_are_no_patches_are_refused():

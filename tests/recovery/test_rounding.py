@@ -262,3 +262,89 @@ def test_sparse_matrices_and_lists_serve_as_arrays_do(convert: Any) -> None:
     expected, found = round_direction(Y, r), round_direction(convert(Y), r)
     np.testing.assert_allclose(found.solution, expected.solution, atol=1e-13)
     assert_optimal(found, Y, r)
+
+
+# --- data in the care of Dask --------------------------------------------------------------------
+
+
+def dense_data(n=6, p=2000, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, p))
+
+
+def sparse_data(n=6, p=2000, theta=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) * (rng.random((n, p)) < theta)
+
+
+def noisy_data(n=6, p=2000):
+    return sparse_data(n, p) + 1e-3 * dense_data(n, p, seed=1)
+
+
+def near_axis(n, share=0.05):
+    return np.eye(n)[1] + share * np.random.default_rng(3).standard_normal(n)
+
+
+def in_parts_and_whole(Y, r, width=500):
+    return round_direction(da.from_array(Y, chunks=(len(Y), width)), r), round_direction(Y, r)
+
+
+@pytest.mark.usefixtures("chunks_as_they_come")
+@pytest.mark.parametrize(
+    "Y",
+    [
+        dense_data(),
+        sparse_data(),
+        noisy_data(),
+        sparse_data(theta=0.9),
+        np.hstack([sparse_data(p=900)] * 2),
+        np.hstack([np.zeros((6, 500)), sparse_data(p=900), np.zeros((6, 600))]),
+        sparse_data(p=40),
+        dense_data(p=8),
+        sparse_data(n=2, p=30),
+        np.round(2 * dense_data()),
+        dense_data() * np.logspace(0, 6, 6)[:, None],
+        1e-3 * sparse_data(),
+    ],
+    ids=[
+        *("dense", "sparse", "noisy", "hardly sparse", "twice", "zeros", "few", "fewer"),
+        *("n=2", "integers", "units", "small"),
+    ],
+)
+@pytest.mark.parametrize("near", [True, False])
+def test_in_parts_it_is_the_optimum_in_memory(Y, near):
+    n = len(Y)
+    r = near_axis(n) if near else np.random.default_rng(5).standard_normal(n)
+    found, expected = in_parts_and_whole(Y, r)
+    assert found.certified
+    assert found.objective == pytest.approx(expected.objective, rel=1e-10)
+    assert r @ found.solution == pytest.approx(1.0, rel=1e-12)
+    assert np.abs(found.solution @ Y).sum() == pytest.approx(found.objective, rel=1e-11)
+    assert np.linalg.norm(found.direction) == pytest.approx(1.0, rel=1e-13)
+
+
+@pytest.mark.usefixtures("chunks_as_they_come")
+def test_in_parts_unique_optima_agree_in_all_digits():
+    for Y in (dense_data(), sparse_data(), noisy_data()):
+        found, expected = in_parts_and_whole(Y, near_axis(6))
+        np.testing.assert_allclose(found.direction, expected.direction, atol=1e-12)
+
+
+@pytest.mark.usefixtures("chunks_as_they_come")
+def test_in_parts_dimension_one_and_data_whose_optimum_is_zero():
+    found, expected = in_parts_and_whole(np.array([[3.0, 0.0, -1.0]]), np.array([-2.0]), width=2)
+    assert found.direction == expected.direction
+    assert found.objective == pytest.approx(2.0)
+    assert found.duality_gap < 1e-15
+    flat = np.vstack([dense_data(n=3), np.zeros(2000)])
+    found, _ = in_parts_and_whole(flat, np.array([0.1, 0.0, 0.0, 1.0]))
+    assert found.objective == pytest.approx(0.0, abs=1e-9)
+    assert found.certified
+
+
+def test_what_is_refused_of_data_in_parts():
+    Y = da.from_array(dense_data(), chunks=(6, 500))
+    for r, match in [(np.zeros(6), "not zero"), (np.ones(5), r"shape \(6,\)")]:
+        with pytest.raises(ValueError, match=match):
+            round_direction(Y, r)
+    with pytest.raises(ValueError, match="method must be 'interior-point' for a Dask array"):
+        round_direction(Y, np.ones(6), method="highs")

@@ -105,3 +105,18 @@ def test_data_of_ordinary_size_are_not_copied() -> None:
     scaled, unit = in_safe_units(1e200 * Y)
     np.testing.assert_array_equal(scaled, 1e200 * unit * Y)
     assert 0.5 <= scaled.max() < 1.0
+
+
+@pytest.mark.parametrize("form", ["auto", "orthogonal", "full"])
+@pytest.mark.parametrize("size", [2.0**-600, 2.0**-20, 2.0**600])
+def test_standard_errors_are_the_same_in_any_units(size: float, form: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, 1500)) * (rng.random((5, 1500)) < 0.2)
+    Y = rng.standard_normal((5, 5)) @ (X + 0.02 * rng.standard_normal(X.shape))
+    expected = recover_dictionary(Y, rng=0, refine=form)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = recover_dictionary(size * Y, rng=0, refine=form)
+    np.testing.assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-6)
+    np.testing.assert_allclose(found.dictionary, expected.dictionary, atol=1e-6)
+    assert [a.verdict for a in found.atoms] == [a.verdict for a in expected.atoms]

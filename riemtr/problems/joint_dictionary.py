@@ -1,0 +1,221 @@
+r"""All rows of a sparse matrix at once: the cost of the whole dictionary, with or without angles.
+
+With whitened data y_1, ..., y_p and directions q_i as the columns of Q,
+
+.. math:: f(Q) = \frac1p \sum_{k=1}^p \sum_i h(q_i' y_k)
+
+over orthogonal Q is the paper's cost (eq. main_obj), summed over rows that keep each other apart.
+Without the constraint, -log|det B| keeps the rows apart instead:
+
+.. math:: g(B) = \frac1p \sum_{k=1}^p \sum_i h(b_i' y_k) - \log|\det B| ,
+
+minus the log-likelihood of independent rows with density exp(-h) (Ablin, Cardoso and Gramfort,
+*Faster independent component analysis by preconditioning with Hessian approximations*, 2018).
+
+Both have a Hessian that is nearly diagonal in relative coordinates, in which a step is B E, where
+rows are nearly independent: its diagonal preconditions CG, and one or two products make a step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from riemtr.data.blocks import Blocks
+from riemtr.data.partitioned import Partitioned
+from riemtr.manifolds import Euclidean, Rotations
+from riemtr.problem import Problem
+from riemtr.problem.books import lazy
+from riemtr.problems.surrogates import Surrogate
+
+# Entries of the data up to which h'' of every coefficient is kept for Hessian products.
+_KEPT_ENTRIES = 2**26
+# Entries up to which a copy of the data in single precision serves the stages of a continuation.
+_NARROW_ENTRIES = 2**24
+# Gradient norm at which a stage of a continuation ends, over the root of the number of rows.
+STAGE_TOLERANCE = 1.25e-3
+# The least share of the largest curvature that the preconditioner of orthogonal rows keeps.
+_LEAST_CURVATURE = 1e-2
+# The least eigenvalue of the preconditioner of free rows, whose curvatures are of order one.
+_LEAST_EIGENVALUE = 0.1
+
+Data = Blocks | Partitioned
+"""Whitened data, in memory or in the care of Dask."""
+
+
+class JointCost:
+    """The cost of several directions at once, the columns of a point.
+
+    Parameters
+    ----------
+    data : Blocks or Partitioned
+        Whitened data, n x p.
+    surrogate : Surrogate
+        h.
+    constrained : bool
+        Whether points are orthonormal; else -log|det B| is part of the cost.
+    """
+
+    def __init__(self, data: Data, surrogate: Surrogate, constrained: bool = True):
+        self.data = data
+        self.surrogate = surrogate
+        self.constrained = constrained
+
+    def __repr__(self) -> str:
+        n, p = self.data.shape
+        return f"JointCost(n={n}, p={p}, {self.surrogate!r}, constrained={self.constrained})"
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Floating-point type of the data."""
+        return self.data.dtype
+
+    def at(self, point: np.ndarray) -> JointPoint:
+        """Return the shared work at one point."""
+        return JointPoint(self, point)
+
+    def easier(self) -> Iterator[tuple[JointCost, float]]:
+        """Yield smoother versions, smoothest first, each with a gradient tolerance."""
+        stages = getattr(self.surrogate, "easier", None)
+        if stages is None:
+            return
+        data = in_single_precision(self.data)
+        tolerance = STAGE_TOLERANCE * math.sqrt(self.data.shape[0])
+        for surrogate in stages(1.0):
+            yield JointCost(data, surrogate, self.constrained), tolerance
+
+
+def in_single_precision(data: Data) -> Data:
+    """Return a copy of data in memory in single precision, unless they are large."""
+    if isinstance(data, Partitioned) or data.dtype == np.float32:
+        return data
+    if math.prod(data.shape) > _NARROW_ENTRIES:
+        return data
+    return Blocks(data.array.astype(np.float32), data.pool)
+
+
+class JointPoint:
+    """The cost at one point: one visit to the data gives value, gradient and preconditioner."""
+
+    def __init__(self, owner: JointCost, point: np.ndarray):
+        data = owner.data
+        self._owner, self._point = owner, point
+        self._samples = data.shape[1]
+        self._directions = np.ascontiguousarray(_columns(point).T, dtype=data.dtype)
+        self._bends: list[np.ndarray] | None = None
+        if isinstance(data, Blocks) and len(self._directions) * data.shape[1] <= _KEPT_ENTRIES:
+            parts = data.visit(_evaluate, self._directions, owner.surrogate)
+            self._bends = [part.pop() for part in parts]
+            sums = [sum(rest, start=first) for first, *rest in zip(*parts, strict=True)]
+        else:
+            sums = list(data.total(_sums, self._directions, owner.surrogate))
+        self._total, self._products, *self._moments = sums
+
+    @lazy
+    def value(self) -> float:
+        """The cost."""
+        value = float(self._total) / self._samples
+        return value if self._owner.constrained else value - _log_determinant(self._point)
+
+    @lazy
+    def gradient(self) -> np.ndarray:
+        """Euclidean gradient."""
+        slope = (self._products.T / self._samples).reshape(self._point.shape)
+        slope = slope if self._owner.constrained else slope - self._inverse.T
+        return slope.astype(self._point.dtype, copy=False)
+
+    @lazy
+    def _inverse(self) -> np.ndarray:
+        return np.linalg.inv(self._point.astype(np.float64))
+
+    def hessian(self, vector: np.ndarray) -> np.ndarray:
+        """Euclidean Hessian product."""
+        owner, data = self._owner, self._owner.data
+        along = np.ascontiguousarray(_columns(vector).T, dtype=data.dtype)
+        if self._bends is None:
+            found = data.total(_bent, along, self._directions, owner.surrogate)[0]
+        else:
+            assert isinstance(data, Blocks)
+            found = sum(data.visit(_bent_by, along, each=self._bends))
+        image = (found.T / self._samples).reshape(vector.shape)
+        if not owner.constrained:
+            image = image + self._inverse.T @ vector.T @ self._inverse.T
+        return image.astype(vector.dtype, copy=False)
+
+    def precondition(self, vector: np.ndarray) -> np.ndarray:
+        """Apply the inverse of the Hessian that independent rows would have."""
+        if vector.ndim == 1:
+            return vector
+        bend, overlap, square, weighted = (each / self._samples for each in self._moments)
+        if self._owner.constrained:
+            curvature = 0.5 * np.add.outer(bend - overlap, bend - overlap)
+            size = np.abs(curvature)
+            scaled = vector / np.maximum(size, _LEAST_CURVATURE * size.max())
+            return scaled.astype(vector.dtype, copy=False)
+        # Along B E the curvature of the pair E_ij, E_ji is that of [[a_ij, 1], [1, a_ji]].
+        relative = self._point.T @ vector
+        own = np.outer(square, bend)
+        np.fill_diagonal(own, weighted)
+        least = 0.5 * (own + own.T - np.hypot(own - own.T, 2.0))
+        own = own + np.maximum(_LEAST_EIGENVALUE - least, 0.0)
+        step = (own.T * relative - relative.T) / (own * own.T - 1.0)
+        np.fill_diagonal(step, np.diagonal(relative) / (np.maximum(weighted, 0.0) + 1.0))
+        return (self._point @ step).astype(vector.dtype, copy=False)
+
+
+def _columns(point: np.ndarray) -> np.ndarray:
+    return point[:, None] if point.ndim == 1 else point
+
+
+def _log_determinant(point: np.ndarray) -> float:
+    """Return log|det B|; minus infinity, which no descent accepts, where B is singular."""
+    return float(np.linalg.slogdet(point.astype(np.float64))[1])
+
+
+def _evaluate(
+    block: np.ndarray, first: int, directions: np.ndarray, surrogate: Surrogate
+) -> list[Any]:
+    """Return sums over the samples of a block, and h'' of every coefficient."""
+    rows = directions @ block
+    value, slope, bend = surrogate.derivatives(rows)
+    return [
+        float(value.sum(dtype=np.float64)),
+        (slope @ block.T).astype(np.float64),
+        bend.sum(axis=1, dtype=np.float64),
+        np.einsum("ij,ij->i", slope, rows).astype(np.float64),
+        np.einsum("ij,ij->i", rows, rows).astype(np.float64),
+        np.einsum("ij,ij,ij->i", bend, rows, rows).astype(np.float64),
+        bend,
+    ]
+
+
+def _sums(
+    block: np.ndarray, first: int, directions: np.ndarray, surrogate: Surrogate
+) -> tuple[Any, ...]:
+    return tuple(_evaluate(block, first, directions, surrogate)[:-1])
+
+
+def _bent_by(block: np.ndarray, first: int, along: np.ndarray, bend: np.ndarray) -> np.ndarray:
+    rows = along @ block
+    rows *= bend
+    return (rows @ block.T).astype(np.float64)
+
+
+def _bent(
+    block: np.ndarray, first: int, along: np.ndarray, directions: np.ndarray, surrogate: Surrogate
+) -> tuple[np.ndarray]:
+    return (_bent_by(block, first, along, surrogate.derivatives(directions @ block)[2]),)
+
+
+def orthogonal_problem(data: Data, surrogate: Surrogate) -> Problem:
+    """Return the problem of finding all rows over the rotations."""
+    return Problem(Rotations(data.shape[0]), JointCost(data, surrogate))
+
+
+def full_problem(data: Data, surrogate: Surrogate) -> Problem:
+    """Return the problem of finding all rows without the constraint that they are orthogonal."""
+    n = data.shape[0]
+    return Problem(Euclidean(n, n), JointCost(data, surrogate, constrained=False))

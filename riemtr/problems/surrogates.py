@@ -1,0 +1,258 @@
+"""Smooth surrogates of the l1 norm: functions h of a coefficient, small where rows are sparse.
+
+The paper takes log cosh and says that any smooth even surrogate would do. A surrogate is an object
+with ``derivatives(rows)``, which returns h, h' and h'' of every entry of an array of coefficients,
+one row of it per direction. It may have ``easier(scale)``: surrogates to pass on the way from a
+random start, smoothest first, for rows of that root mean square.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from riemtr.arguments import check_positive
+from riemtr.errors import ArgumentError, unknown_name
+
+# The first smoothing parameter of a continuation, as a share of the rows' root mean square: there
+# the cost is smooth, and nearly every start leads to one row per source.
+FIRST_SMOOTHING = 1.0
+# The smoothing parameter, as such a share, at which rows have settled in their basins.
+ROUGH_SMOOTHING = 0.1
+# The factor between the smoothing parameters of two stages.
+_SMOOTHING_FACTOR = 0.3
+# Rounds of expectation maximization, of which some ten are needed, and where they end early.
+_MOST_ROUNDS = 200
+_SETTLED = 1e-6
+# Entries of all rows that the likelihood is fitted to.
+_FITTED_ENTRIES = 2**18
+# Share of the entries that a component keeps, so that none vanishes or takes all.
+_LEAST_SHARE = 0.02
+# The least ratio of the two variances: below, there is one Gaussian, and no row can be told.
+_LEAST_RATIO = 1.5
+# The least narrow variance beside the wide one: exact zeros have none, and an infinite slope.
+_NARROWEST = 1e-8
+
+Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""The arrays of h, h' and h''."""
+
+
+class Surrogate(Protocol):
+    """A smooth, even function of one coefficient in place of its magnitude."""
+
+    def derivatives(self, rows: np.ndarray) -> Derivatives:
+        """Return h, h' and h'' of every entry of an array of shape (rows, samples)."""
+
+
+@dataclass(frozen=True)
+class LogCosh:
+    r"""The paper's surrogate, :math:`h(z) = \mu \log\cosh(z/\mu)` (eq. main_obj).
+
+    With :math:`e = \exp(-2|z|/\mu)` there is no overflow at any scale.
+
+    Examples
+    --------
+    >>> value, slope, bend = LogCosh(0.5).derivatives(np.array([[0.0, 2.0]]))
+    >>> slope.round(4), bend.round(4)
+    (array([[0.    , 0.9993]]), array([[2.    , 0.0027]]))
+    """
+
+    mu: float = 1e-2
+
+    def __post_init__(self) -> None:
+        check_positive("mu", self.mu)
+
+    def derivatives(self, rows: np.ndarray) -> Derivatives:
+        """Return h, h' and h'' of every entry."""
+        size = np.abs(rows)
+        decay = size * (-2.0 / self.mu)
+        np.exp(decay, out=decay)
+        value = np.log1p(decay)
+        value -= math.log(2.0)
+        value *= self.mu
+        value += size
+        inverse = np.reciprocal(1.0 + decay, out=size)
+        slope = np.copysign((1.0 - decay) * inverse, rows)
+        inverse *= inverse
+        inverse *= decay
+        inverse *= 4.0 / self.mu
+        return value, slope, inverse
+
+    def rough(self) -> LogCosh:
+        """Return one as sharp as random starts need, for rows of root mean square 1."""
+        return LogCosh(max(self.mu, ROUGH_SMOOTHING))
+
+    def sharper(self) -> Iterator[LogCosh]:
+        """Yield those between the rough one and this one, this one last."""
+        mu = ROUGH_SMOOTHING * _SMOOTHING_FACTOR
+        while mu > self.mu / math.sqrt(_SMOOTHING_FACTOR):
+            yield LogCosh(mu)
+            mu *= _SMOOTHING_FACTOR
+        yield self
+
+    def easier(self, scale: float) -> Iterator[LogCosh]:
+        """Yield smoother ones, from one as wide as the rows."""
+        mu = FIRST_SMOOTHING * scale
+        while mu > self.mu / math.sqrt(_SMOOTHING_FACTOR):
+            yield LogCosh(mu)
+            mu *= _SMOOTHING_FACTOR
+
+
+@dataclass(frozen=True)
+class Huber:
+    r"""Huber's function: :math:`z^2/(2\mu)` up to mu, :math:`|z| - \mu/2` beyond."""
+
+    mu: float = 1e-2
+
+    def __post_init__(self) -> None:
+        check_positive("mu", self.mu)
+
+    def derivatives(self, rows: np.ndarray) -> Derivatives:
+        """Return h, h' and h'' of every entry."""
+        size = np.abs(rows)
+        within = size < self.mu
+        value = np.where(within, size * size / (2.0 * self.mu), size - 0.5 * self.mu)
+        slope = np.clip(rows / rows.dtype.type(self.mu), -1.0, 1.0)
+        return value, slope, within.astype(rows.dtype) / rows.dtype.type(self.mu)
+
+    def rough(self) -> Huber:
+        """Return one as sharp as random starts need, for rows of root mean square 1."""
+        return Huber(max(self.mu, ROUGH_SMOOTHING))
+
+    def sharper(self) -> Iterator[Huber]:
+        """Yield those between the rough one and this one, this one last."""
+        for each in LogCosh(self.mu).sharper():
+            yield Huber(each.mu)
+
+    def easier(self, scale: float) -> Iterator[Huber]:
+        """Yield wider ones, from one as wide as the rows."""
+        for each in LogCosh(self.mu).easier(scale):
+            yield Huber(each.mu)
+
+
+@dataclass(frozen=True)
+class Quartic:
+    r"""The l4 norm, to be maximized: :math:`h(z) = -z^4/4` (Zhai et al., 2020).
+
+    It needs rows of a fixed mean square, as on the sphere of whitened data.
+    """
+
+    def derivatives(self, rows: np.ndarray) -> Derivatives:
+        """Return h, h' and h'' of every entry."""
+        square = rows * rows
+        return -0.25 * square * square, -square * rows, -3.0 * square
+
+
+@dataclass(frozen=True, eq=False)
+class NoisySparse:
+    r"""Minus the log-likelihood of the paper's own model under noise.
+
+    A coefficient of the Bernoulli-Gaussian model, seen through Gaussian noise, is narrow (noise
+    alone) with one probability and wide with the other:
+
+    .. math:: h(z) = -\log\left(s\,N(z; 0, a) + (1 - s)\,N(z; 0, b)\right), \qquad a < b .
+
+    The width :math:`\sqrt a` plays the part of the smoothing parameter mu: it is the size of the
+    noise, below which nothing is resolved. Minimizing the sum of h over all rows is then the
+    maximum-likelihood estimate, which no other surrogate beats on many samples of such data.
+
+    Parameters
+    ----------
+    share, narrow, wide : ndarray, shape (rows,)
+        s, and the variances a and b, of each row.
+    """
+
+    share: np.ndarray
+    narrow: np.ndarray
+    wide: np.ndarray
+
+    def derivatives(self, rows: np.ndarray) -> Derivatives:
+        """Return h, h' and h'' of every entry."""
+        kind = rows.dtype.type
+        share, narrow, wide = (each[:, None] for each in (self.share, self.narrow, self.wide))
+        sharp, flat = (1.0 / narrow).astype(kind), (1.0 / wide).astype(kind)
+        # The logarithm of the ratio of the wide density to the narrow one.
+        offset = np.log((1.0 - share) / share) + 0.5 * np.log(narrow / wide)
+        square = rows * rows
+        ratio = offset.astype(kind) + (0.5 * (sharp - flat)) * square
+        weight = np.exp(-np.abs(ratio))
+        # The larger of the two densities, and what the other one adds: nothing cancels.
+        narrow_log = np.log(share) - 0.5 * np.log(2.0 * math.pi * narrow)
+        wide_log = np.log(1.0 - share) - 0.5 * np.log(2.0 * math.pi * wide)
+        is_wide = ratio > 0.0
+        value = np.where(is_wide, 0.5 * flat, 0.5 * sharp) * square
+        value -= np.where(is_wide, wide_log, narrow_log).astype(kind)
+        value -= np.log1p(weight)
+        # The posterior probability of the narrow component.
+        posterior = np.where(is_wide, weight, kind(1.0)) / (1.0 + weight)
+        precision = flat + posterior * (sharp - flat)
+        spread = posterior * (1.0 - posterior) * square * (sharp - flat) ** 2
+        return value, rows * precision, precision - spread
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether the narrow part is as narrow as it may be: the rows have zeros without noise."""
+        return bool(np.any(self.narrow <= 2.0 * _NARROWEST * self.wide))
+
+    @staticmethod
+    def fitted(rows: np.ndarray) -> NoisySparse:
+        """Return the surrogate that fits rows best, by expectation maximization.
+
+        All rows have one shape, each in its own scale: a row by itself would fit what noise and
+        corruptions make of it, and end at worse directions.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> noise, sparse = rng.standard_normal((2, 1, 20000))
+        >>> fit = NoisySparse.fitted(0.1 * noise + sparse * (rng.random((1, 20000)) < 0.3))
+        >>> fit.share.round(1), np.sqrt(fit.narrow).round(2)
+        (array([0.7]), array([0.1]))
+        """
+        sizes = np.einsum("ij,ij->i", rows, rows, dtype=np.float64) / rows.shape[1]
+        squares = (rows.astype(np.float64) ** 2 / sizes[:, None]).ravel()
+        squares = squares[:: max(squares.size // _FITTED_ENTRIES, 1)]
+        mean = float(squares.mean())
+        share, narrow, wide = 0.5, 0.1 * mean, 2.0 * mean
+        for _ in range(_MOST_ROUNDS):
+            offset = math.log((1.0 - share) / share) + 0.5 * math.log(narrow / wide)
+            ratio = offset + (0.5 / narrow - 0.5 / wide) * squares
+            posterior = 1.0 / (1.0 + np.exp(np.minimum(ratio, 700.0)))
+            before = share
+            share = min(max(float(posterior.mean()), _LEAST_SHARE), 1.0 - _LEAST_SHARE)
+            inside = float(posterior @ squares) / squares.size
+            wide = max((mean - inside) / (1.0 - share), _LEAST_RATIO * inside / share)
+            narrow = max(inside / share, _NARROWEST * wide)
+            if abs(share - before) < _SETTLED:
+                break
+        return NoisySparse(np.full(len(rows), share), narrow * sizes, wide * sizes)
+
+
+SURROGATES: dict[str, Any] = {"log-cosh": LogCosh, "huber": Huber, "l4": Quartic}
+"""Surrogates by name."""
+
+
+def as_surrogate(surrogate: Any, mu: float) -> Any:
+    """Return the surrogate of a name, with that smoothing parameter, or an object as it is.
+
+    Examples
+    --------
+    >>> as_surrogate("huber", 0.1)
+    Huber(mu=0.1)
+    """
+    if isinstance(surrogate, str):
+        if surrogate not in SURROGATES:
+            raise unknown_name("surrogate", surrogate, SURROGATES)
+        return Quartic() if surrogate == "l4" else SURROGATES[surrogate](float(mu))
+    if not callable(getattr(surrogate, "derivatives", None)):
+        names = ", ".join(map(repr, SURROGATES))
+        raise ArgumentError(
+            "surrogate",
+            f"be one of {names}, or an object whose derivatives(rows) returns h, h' and h''",
+            surrogate,
+        )
+    return surrogate

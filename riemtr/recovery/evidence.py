@@ -1,0 +1,834 @@
+"""The evidence for a row: is it right?
+
+**Proved** is a row that is exactly sparse: its zeros hold it in place many times over, which no
+mixture of rows with continuous values achieves (:class:`Inspector`). The zeros of a row q'Y
+determine q as long as they span n - 1 directions. Those of a sparse row do so many times over.
+Those of a mixture of k sparse rows are the samples on which all k vanish, which leave k - 1
+directions open, and k - 1 further samples on which the linear program made the mixture vanish:
+without any one of these, q would not be determined. Such a *lone* sample has leverage 1 among the
+zeros: y'G^+ y with G their Gram matrix, which no choice of coordinates changes. Samples count with
+unit length, so that a large one is no lone one; parallel ones, as copies are, have their leverage
+together. But where parallel ones have more different lengths than those of other directions, as the
+samples of one atom alone have, they hold the row many times over as well.
+
+With coefficients of few values, as +1 and -1, the sum of two rows vanishes wherever they cancel,
+often enough to hold it in place. But it is less sparse than either: subtract from a row, of all
+multiples of another, the one that cancels the most of its entries. If that makes more zeros than it
+destroys, the row was a mixture (:func:`sparser_combinations`). A mixture of three rows or more may
+look like none, so that zeros alone prove no row of few values.
+
+**Plausible** is a row that nothing speaks against though nothing proves it: its standard error is
+small, other starts lead to it as well, it is sparser than noise can be made, and its magnitude is
+independent of the other rows', as that of a source is. More sources than rows, and the patches of
+images, fail the last test; data that miss some samples or are noise fail the others.
+
+**Doubtful** is every other row, with the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from riemtr.data.blocks import column_blocks, column_lengths, gram, product_blocks
+from riemtr.recovery.report import Atom
+from riemtr.recovery.zeros import magnitudes, threshold, zero_samples
+
+
+@dataclass(frozen=True)
+class EvidenceRule:
+    """The thresholds by which rows are judged, each with its reason."""
+
+    # Share of the samples below which it is worth saying that loud ones count as fewer.
+    loud: float = 0.5
+    # Leverage that is 1 but for rounding in single precision at condition number 1e4.
+    lone: float = 1.0 - 1e-3
+    # Leverage below which some zeros of a row suffice to show that none of them is lone.
+    surely_not_lone: float = 0.9
+    # Share of the directions that have the fewest lengths, as many as scaled copies make.
+    few_lengths: float = 0.1
+    # Times the precision: what turning leaves between parallel samples, or equal lengths.
+    same: float = 1e2
+    # Zeros per direction other than the row's: any vertex of the linear program has one.
+    vertex: int = 2
+    # Times as many entries as vanish by chance on average.
+    chance: float = 4.0
+    # Least share of the typical eigenvalue, of the Gram matrix of a row's zeros.
+    spanning: float = 0.1
+    # The share below which a direction is not spanned at all.
+    spanned: float = 1e-6
+    # Zeros per unknown that suffice for these.
+    zeros_looked_at: int = 64
+    # Least part of a direction outside the span of better rows.
+    independent: float = 0.1
+    # The least flatness over the sphere falls like sqrt(n / p) for Gaussian noise, by Gordon's
+    # theorem; the factor is 0.61 at most over 90 recoveries, n = 2 to 64 and p = 5 n to 400 n.
+    noise: float = 0.62
+    # Samples per dimension below which noise has rows as sparse as the model's.
+    few_samples: int = 5
+    # Residual from which a reduction of the rank counts as one: 4% of the energy.
+    lost: float = 0.2
+    # The same for data without noise, as those with exactly sparse rows are.
+    lost_exact: float = 1e-4
+    # Share of zeros from which a row shows that data follow the model. Integers, such as pixels,
+    # cancel in some combinations on a few percent of the samples.
+    sparse: float = 0.25
+    # Relative difference of coefficients, or of their ratios, that are the same.
+    equal: float = 1e-6
+    # Share of a row's entries of the same size that no continuous values have.
+    few_values: float = 0.05
+    # Samples to look at for that.
+    values_looked_at: int = 4096
+    # Samples that a ratio cancels, so that half as many are no chance.
+    enough: int = 50
+    # Share of the samples, where two rows do not vanish, on which mixtures are in proportion.
+    shared: float = 0.04
+    # The least number of these: two are chance now and then.
+    fewest_shared: int = 6
+    # Other rows that each is compared with for that.
+    partners: int = 8
+    # Digits by which samples are the same.
+    digits: int = 6
+    # The largest standard error of a plausible row, relative to its atom: its error is then hardly
+    # ever above 1 %.
+    standard_error: float = 0.005
+    # Sine of the angle up to which two starts have led to the same row: three such errors.
+    same_row: float = 0.03
+    # Standard deviations that the dependence of a row on the others may be off by chance.
+    dependence: float = 4.0
+
+
+RULE = EvidenceRule()
+"""The rule in force."""
+
+_DEPENDS = (
+    "magnitudes of rows depend on each other more than chance makes them: there may be more "
+    "sources than rows, or none"
+)
+_GAUSSIAN = math.sqrt(2.0 / math.pi)  # mean magnitude of a standard Gaussian
+_TINY = 1e-300  # what one sample leaves of the sum of squares where it has all of it
+
+
+# --- samples -------------------------------------------------------------------------------------
+
+
+class Census(NamedTuple):
+    """Sums over the samples y of a block, or of all blocks.
+
+    Attributes
+    ----------
+    samples : int
+        How many are not zero.
+    length, fourth : float
+        The sums of \\|y\\| and of \\|y\\|^4.
+    unit_gram : ndarray, shape (n, n)
+        The Gram matrix of the samples brought to unit length, which no loud one dominates.
+    """
+
+    samples: int
+    length: float
+    fourth: float
+    unit_gram: np.ndarray
+
+
+@dataclass(frozen=True)
+class SampleCounts:
+    """How many samples there are, and how many they are worth as evidence.
+
+    Attributes
+    ----------
+    total, nonzero : int
+        All, and those that are not zero.
+    different : int
+        Of these, the different ones, but for their length and sign.
+    effective : float
+        How many of lengths as even as those of Gaussian noise would have a mean square as certain.
+
+    Examples
+    --------
+    >>> print(SampleCounts(total=20, nonzero=18, different=13, effective=18.0))
+    20 samples (2 zero, 5 copies of others up to a factor)
+    """
+
+    total: int
+    nonzero: int
+    different: int
+    effective: float
+
+    @property
+    def worth(self) -> int:
+        """How many samples to count on."""
+        return min(self.different, int(self.effective))
+
+    def __str__(self) -> str:
+        zero, copies = self.total - self.nonzero, self.nonzero - self.different
+        less = [f"{zero} zero"] if zero else []
+        less += [f"{copies} copies of others up to a factor"] if copies else []
+        if self.effective < RULE.loud * self.different:
+            less.append(f"the loudest outweigh the others, as if there were {self.worth}")
+        return f"{self.total} samples" + (f" ({', '.join(less)})" if less else "")
+
+
+def effective_samples(census: Census, square: float) -> float:
+    """Return the number of samples, less where loud ones outweigh the others.
+
+    It is (sum l^2)^2 / sum l^4 over their lengths l, times what makes it the number of samples for
+    Gaussian noise, (n + 2) / n, and at most that number. The mean square varies accordingly.
+
+    Parameters
+    ----------
+    census : Census
+    square : float
+        The sum of l^2.
+
+    Examples
+    --------
+    >>> effective_samples(Census(100, 0.0, 2 * 10.0**4, np.eye(2)), square=2 * 10.0**2)
+    4.0
+    """
+    n = len(census.unit_gram)
+    return min((1 + 2 / n) * square**2 / census.fourth, float(census.samples))
+
+
+def census_of(data: np.ndarray, lengths: np.ndarray) -> Census:
+    """Return the sums over the columns of data, of those lengths.
+
+    Examples
+    --------
+    >>> census_of(np.array([[3.0, 0.0, 0.0], [4.0, 0.0, 2.0]]), np.array([5.0, 0.0, 2.0])).unit_gram
+    array([[0.36, 0.48], [0.48, 1.64]])
+    """
+    total = np.zeros((len(data), len(data)))
+    divisors = np.where(lengths > 0, lengths, 1.0)
+    for columns, block in product_blocks(data):
+        units = block / divisors[columns]
+        total += units @ units.T
+    return Census(
+        int(np.count_nonzero(lengths)), float(lengths.sum()), float((lengths**4).sum()), total
+    )
+
+
+# --- lone samples --------------------------------------------------------------------------------
+
+
+class Leverages(NamedTuple):
+    """What is known of some zeros: their :func:`sample_keys`, and leverage."""
+
+    keys: np.ndarray  # (3, m)
+    values: np.ndarray  # (m,)
+
+
+def count_lone(found: Leverages, dtype: np.dtype, usual: int) -> int:
+    """Count the directions of leverage 1, of samples in a floating-point type.
+
+    ``usual`` is how many different lengths the samples of a direction have: :func:`usual_lengths`.
+    """
+    if not found.values.size:
+        return 0
+    together = np.bincount(_same_direction(found.keys, dtype), found.values)
+    lengths = count_lengths(found.keys, dtype)
+    return int(np.count_nonzero((together > RULE.lone) & (lengths <= 2 * usual)))
+
+
+def usual_lengths(counts: np.ndarray) -> int:
+    """Return how many lengths a direction has that is no atom's, from :func:`count_lengths`."""
+    return int(np.quantile(counts, RULE.few_lengths, method="lower")) if counts.size else 1
+
+
+def count_lengths(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Count the different lengths in each of the different directions of samples.
+
+    Copies of a sample, negated or not, have one together: they are no further evidence, however
+    many there are.
+    """
+    if not keys.size:
+        return np.zeros(0, dtype=np.intp)
+    numbers = _same_direction(keys, dtype)
+    order = np.lexsort([keys[2], numbers])
+    lengths = keys[2, order]
+    longer = np.diff(lengths) > _precision(dtype) * lengths[1:]
+    first = np.concatenate([[True], longer | (np.diff(numbers[order]) > 0)])
+    return np.bincount(numbers[order][first])
+
+
+def sample_keys(samples: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return three numbers for each sample that is not zero: two of its direction, and its length.
+
+    They are the same for samples that are the same up to sign.
+    """
+    there = lengths > 0
+    angles = np.arange(1.0, len(samples) + 1)
+    weights = np.stack([np.cos(angles), np.sin(angles**2)])  # any that no data cancel
+    keys = (weights.astype(samples.dtype) @ samples)[:, there] / lengths[there]
+    return np.vstack([keys * np.where(keys[0] < 0.0, -1.0, 1.0), lengths[there]])
+
+
+def _precision(dtype: np.dtype) -> float:
+    return RULE.same * float(np.finfo(dtype).eps)
+
+
+def _same_direction(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Number the keys so that those of equal directions have the same number."""
+    keys = keys[:2]
+    order = np.argsort(keys[0])
+    rounding = _precision(dtype) * float(np.max(np.abs(keys)))
+    steps = np.abs(np.diff(keys[:, order], axis=1)).max(axis=0)
+    numbers = np.empty(keys.shape[1], dtype=np.intp)
+    numbers[order] = np.concatenate([[0], np.cumsum(steps > rounding)])
+    return numbers
+
+
+def different_directions(samples: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the number of one sample for every direction that samples have."""
+    there = np.flatnonzero(lengths > 0)
+    if not len(there):
+        return there
+    numbers = _same_direction(sample_keys(samples, lengths), samples.dtype)
+    return there[np.sort(np.unique(numbers, return_index=True)[1])]
+
+
+# --- exactly sparse rows -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sparsity:
+    """What the coefficients of a row say.
+
+    Attributes
+    ----------
+    zeros : int
+        How many entries vanish to rounding where the sample does not.
+    forced : int
+        How many of the n - 1 other directions are held by one sample alone, or by none: all of
+        them at a vertex of the linear program, none in a row that is sparse by itself.
+    exact : bool
+        Whether it is: no direction is forced, and zeros are far more than a vertex has.
+    flatness : float
+        The mean magnitude of the row over its root mean square, 1 for Gaussian noise. Samples that
+        are zero do not count; nor does the largest square: a row that points at a loud sample is
+        not sparse for that.
+    """
+
+    zeros: int
+    forced: int
+    exact: bool
+    flatness: float
+
+
+class Inspector:
+    """Tells rows that are sparse by themselves from those that merely solve a linear program.
+
+    Every vertex of the program vanishes on some n - 1 independent samples; a mixture of two
+    sparse rows on thousands, where both do, which leave one direction open, and on one sample
+    more. A row is exact if its zeros span all the other directions, each by several samples and
+    with the energy that as many samples have elsewhere, measured by the eigenvalues of their Gram
+    matrix relative to that of all samples. Samples count with unit length in both, or a few loud
+    ones would be all the energy there is. Some samples suffice: further ones only hold a row more
+    firmly.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (n, p)
+        Whitened samples.
+    matrix, inverse : ndarray, shapes (r, n) and (n, r)
+        The whitening map W and its inverse, which multiply the rounding errors of the data.
+
+    Attributes
+    ----------
+    lengths : ndarray, shape (p,)
+        Those of the samples.
+    gram : ndarray, shape (n, n)
+        The samples' Gram matrix.
+    counts : SampleCounts
+        How many samples there are, and how many they are worth.
+    precision : float
+        What the zeros of exactly sparse rows are known to have left beyond rounding, over the
+        length of the sample: data of few digits are zero to these digits.
+    """
+
+    def __init__(self, samples: np.ndarray, matrix: np.ndarray, inverse: np.ndarray):
+        self.samples = samples
+        self.precision = 0.0
+        size = float(np.linalg.norm(inverse.astype(np.float64), 2))
+        self._noise = size * matrix.astype(np.float64)
+        self.lengths = column_lengths(samples)
+        self.gram = gram(samples)
+        values = np.linalg.eigvalsh(self.gram)
+        if not values[0] > len(values) * np.finfo(samples.dtype).eps * values[-1]:
+            raise ValueError(
+                f"Y must be of full rank; got shape {samples.shape} with rows that are "
+                f"combinations of others; precondition it with rank='auto'"
+            )
+        self._census = census_of(samples, self.lengths)
+        keys = sample_keys(samples, self.lengths)
+        self._lengths_per_direction = count_lengths(keys, samples.dtype)
+        self.counts = SampleCounts(
+            total=samples.shape[1],
+            nonzero=self._census.samples,
+            different=len(self._lengths_per_direction),
+            effective=effective_samples(self._census, float(np.trace(self.gram))),
+        )
+        values, vectors = np.linalg.eigh(self._census.unit_gram)
+        rounding = np.finfo(float).eps * values[-1]
+        self._whiten = (vectors / np.sqrt(np.maximum(values, rounding))).T
+
+    def inspect(self, direction: np.ndarray, leverage: float = math.inf) -> Sparsity:
+        """Count the zeros of the row q'Y, and tell whether they make it exactly sparse.
+
+        ``leverage`` is the largest among some of its zeros, of different directions, if known.
+        """
+        n, vanishing = len(direction), self.vanishing(direction)
+        size = magnitudes(self.samples, direction)
+        count = int(np.count_nonzero((size <= vanishing * self.lengths) & (self.lengths > 0)))
+        flatness = self._flatness(direction, size)
+        by_chance = vanishing * np.sqrt(n) * self.samples.shape[1]
+        least = RULE.vertex * (n - 1) + 1 + RULE.chance * by_chance
+        if n == 1:
+            return Sparsity(count, 0, count >= least, flatness)
+        if count < least:
+            return Sparsity(count, n - 1, False, flatness)
+        if leverage < RULE.surely_not_lone:
+            return Sparsity(count, 0, True, flatness)
+        forced = self._forced(direction, size, vanishing)
+        return Sparsity(count, forced, forced == 0, flatness)
+
+    def _forced(self, direction: np.ndarray, size: np.ndarray, vanishing: float) -> int:
+        """Return how many of the other directions are held by one sample alone, or by none."""
+        n = len(direction)
+        most = RULE.zeros_looked_at * n
+        _, chosen, sizes = zero_samples(self.samples, self.lengths, size, vanishing, most)
+        units = chosen / sizes
+        shares, vectors = np.linalg.eigh(self._whiten @ (units @ units.T) @ self._whiten.T)
+        # All samples have the share 1 in every direction, so the typical one is their mean.
+        typical = float(shares[1:].mean())
+        spanned = shares > RULE.spanned * typical
+        spanned[0] = False  # that of q itself
+        factor = (vectors[:, spanned] / np.sqrt(shares[spanned])).T @ self._whiten
+        turned = factor @ units
+        found = Leverages(sample_keys(chosen, sizes), np.einsum("ij,ij->j", turned, turned))
+        usual = usual_lengths(self._lengths_per_direction)
+        lone = count_lone(found, self.samples.dtype, usual)
+        weak = int(np.count_nonzero(shares[1:] < RULE.spanning * typical))
+        return min(max(weak, n - 1 - int(spanned.sum()) + lone), n - 1)
+
+    def _flatness(self, direction: np.ndarray, size: np.ndarray) -> float:
+        powers = size.astype(np.float64) ** 4
+        largest = float(powers @ powers) ** 0.25  # of the squares, or a little more
+        square = float(direction @ self.gram @ direction) - largest
+        total = float(size.sum(dtype=np.float64))
+        return total / math.sqrt(self._census.samples * max(square, _TINY)) / _GAUSSIAN
+
+    @property
+    def noise_flatness(self) -> float:
+        """The flatness of every row of noise without any direction, of these lengths.
+
+        1 for Gaussian noise; less the more the lengths of the samples vary, as where noise is loud
+        and quiet in turn.
+        """
+        n = len(self.gram)
+        # Mean magnitude of an entry of a random unit vector.
+        entry = math.exp(math.lgamma(n / 2) - math.lgamma((n + 1) / 2)) / math.sqrt(math.pi)
+        mean = entry * self._census.length / self._census.samples
+        square = float(np.trace(self.gram)) / (n * self._census.samples)
+        return mean / math.sqrt(square) / _GAUSSIAN
+
+    def vanishing(self, direction: np.ndarray) -> float:
+        """What counts as zero in the row q'Y, over the length of the sample."""
+        return max(threshold(self.samples.dtype, self.condition(direction)), self.precision)
+
+    def condition(self, direction: np.ndarray) -> float:
+        """What rounding errors of a sample are multiplied by in the row q'Y."""
+        # rounding of a sample y, eps |y|, becomes eps |W'q| |y|, and |y| <= |W^+| |W y|
+        return float(np.linalg.norm(direction @ self._noise))
+
+
+def dependence(rows: np.ndarray, per_chance: bool = True) -> np.ndarray:
+    """Return how far the magnitude of every row depends on the others'.
+
+    It is the root mean square of the correlations of its magnitudes with those of the others,
+    over what chance makes it, unless that is not asked for: some 1 for independent rows.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).standard_normal((20, 4000))
+    >>> bool(dependence(rows).max() < dependence_limit(20))
+    True
+    >>> bool(dependence(rows * np.exp(rows[0])).min() > dependence_limit(20))
+    True
+    """
+    size = np.abs(rows).astype(np.float64)
+    there = size.max(axis=0, initial=0.0) > 0.0
+    if len(size) < 2 or np.count_nonzero(there) < 2:
+        return np.zeros(len(size))
+    largest = size.max(axis=1, keepdims=True)
+    size /= np.where(largest > 0.0, largest, 1.0)  # or squares over- or underflow
+    # Means are those of all samples, or leaving out silent ones would make rows exclude each other.
+    size -= size.mean(axis=1, keepdims=True)
+    size = size[:, there]
+    lengths = np.linalg.norm(size, axis=1)
+    size /= np.where(lengths > 0.0, lengths, 1.0)[:, None]
+    correlations = size @ size.T
+    np.fill_diagonal(correlations, 0.0)
+    mean = (correlations**2).sum(axis=1) / (len(rows) - 1)
+    return np.sqrt(mean * size.shape[1] if per_chance else mean)
+
+
+def dependence_limit(rows: int) -> float:
+    """Return the dependence that independent rows exceed hardly ever."""
+    return 1.0 + RULE.dependence / math.sqrt(2.0 * max(rows - 1, 1))
+
+
+# --- mixtures of rows of few values --------------------------------------------------------------
+
+
+class Sparser(NamedTuple):
+    """Row ``row`` less ``factor`` times row ``other`` has ``gain`` more zeros."""
+
+    row: int
+    other: int
+    factor: float
+    gain: int
+
+
+def sparser_combinations(X: np.ndarray, rows: list[int]) -> dict[int, Sparser]:
+    """Return, for each of the rows of which there is one, the best combination with another row.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, -1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 1.0, 1.0, 0.0]])
+    >>> sparser_combinations(X, [1])
+    {1: Sparser(row=1, other=0, factor=1.0, gain=3)}
+    """
+    both = _common_entries(X)
+    counts = both.diagonal()
+    some = np.ascontiguousarray(_some(X))
+    found: dict[int, Sparser] = {}
+    for row in rows:
+        # No more zeros can be made than there are common entries.
+        worth = both[row] > counts - both[row]
+        worth[row] = False
+        for other in np.flatnonzero(worth):
+            lost = int(counts[other] - both[row, other])
+            if _is_hopeless(some[row], some[other], lost / both[row, other]):
+                continue
+            factor, cancelled = _most_frequent_ratio(X[row], X[other])
+            gain = cancelled - lost
+            if gain > (found[row].gain if row in found else 0):
+                found[row] = Sparser(row, int(other), factor, gain)
+    return found
+
+
+def doubts_of_mixing(better: dict[int, Sparser], rows: list[int], unmixed: int) -> dict[int, str]:
+    """Return what speaks against rows that are exactly sparse, ``unmixed`` others of which mixed.
+
+    Examples
+    --------
+    >>> doubts_of_mixing({1: Sparser(row=1, other=0, factor=1.0, gain=3)}, [1], unmixed=0)
+    {1: 'less 1 times row 0 it has 3 more zeros: it mixes several'}
+    """
+    found = {
+        row: f"less {each.factor:.3g} times row {each.other} it has {each.gain} more zeros: it "
+        f"mixes several"
+        for row, each in better.items()
+        if row in rows
+    }
+    if not unmixed:
+        return found
+    no_proof = (
+        f"exactly sparse, as {unmixed} {'mixture was' if unmixed == 1 else 'mixtures were'} that "
+        f"had to be replaced: coefficients of few values, an offset or more sources than rows make "
+        f"such"
+    )
+    return {row: found.get(row, no_proof) for row in rows}
+
+
+def doubts_of_sharing(X: np.ndarray, rows: list[int]) -> dict[int, str]:
+    """Return what speaks against exactly sparse rows that are in proportion on many samples.
+
+    Two rows of X with continuous values are in the same proportion on two samples hardly ever. Two
+    mixtures with a source in common are wherever that source alone acts on both, as where there
+    are more sources than rows.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((3, 90)) * [[1.0] * 60 + [0.0] * 30] * 1.0
+    >>> list(doubts_of_sharing(np.vstack([X[0], X[1], 2 * X[0]]), [0, 1, 2]))
+    [0, 2]
+    """
+    looked_at = _different(_some(X)) if rows else X
+    found = {}
+    for place, row in enumerate(rows):
+        for step in range(1, min(RULE.partners, len(rows) - 1) + 1):
+            other = rows[(place + step) % len(rows)]
+            common = int(np.count_nonzero((looked_at[row] != 0.0) & (looked_at[other] != 0.0)))
+            least = max(RULE.shared * common, RULE.fewest_shared)
+            if common and _most_frequent_ratio(looked_at[row], looked_at[other])[1] >= least:
+                for each in (row, other):
+                    found[each] = (
+                        "it is in proportion to another row on many samples: they have a source "
+                        "in common, as where there are more sources than rows"
+                    )
+    return dict(sorted(found.items()))
+
+
+def doubts_of_values(X: np.ndarray, rows: list[int]) -> dict[int, str]:
+    """Return what speaks against exactly sparse rows many of whose entries have the same size.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, -1.0, 0.0, 1.0, 0.0], [0.3, 0.0, 0.1, 0.0, 0.0]])
+    >>> list(doubts_of_values(X, [0, 1]))
+    [0]
+    """
+    found = {}
+    looked_at = _different(_some(X)) if rows else X
+    for row in rows:
+        entries = np.abs(looked_at[row])
+        share = _most_frequent(np.sort(entries[entries > 0.0]))
+        if share >= RULE.few_values:
+            found[row] = (
+                f"{share:.0%} of its coefficients have the same size: exact zeros do not prove "
+                f"rows of few values, which mixtures of them have as well"
+            )
+    return found
+
+
+def _some(X: np.ndarray) -> np.ndarray:
+    """Return as many columns as suffice to tell what is frequent."""
+    return X[:, :: max(X.shape[1] // RULE.values_looked_at, 1)]
+
+
+def _different(X: np.ndarray) -> np.ndarray:
+    """Return the columns without copies of others, up to a factor."""
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    X = X[:, largest > 0.0]
+    peaks = np.take_along_axis(X, np.abs(X).argmax(axis=0)[None], axis=0)
+    _, chosen = np.unique((X / peaks).round(RULE.digits), axis=1, return_index=True)
+    return X[:, np.sort(chosen)]
+
+
+def _most_frequent(ordered: np.ndarray) -> float:
+    """Return the share of the most frequent of sorted numbers, if there are more than one of it."""
+    if not ordered.size:
+        return 0.0
+    most = int(np.bincount(_groups(ordered)).max())
+    return most / ordered.size if most > 1 else 0.0
+
+
+def _groups(ordered: np.ndarray) -> np.ndarray:
+    """Number sorted values so that equal ones have the same number."""
+    return np.cumsum(np.diff(ordered, prepend=ordered[:1]) > RULE.equal * np.abs(ordered))
+
+
+def _common_entries(X: np.ndarray) -> np.ndarray:
+    """Count, for every pair of rows, the samples on which neither vanishes."""
+    total = np.zeros((len(X), len(X)))
+    for columns in column_blocks(X.shape):
+        support = (X[:, columns] != 0.0).astype(np.float32)
+        total += support @ support.T
+    return total.astype(np.int64)
+
+
+def _is_hopeless(row: np.ndarray, other: np.ndarray, least: float) -> bool:
+    """Whether no ratio is near as frequent as it would have to be, judged by some samples."""
+    common = int(np.count_nonzero((row != 0.0) & (other != 0.0)))
+    if common * least < RULE.enough:
+        return False
+    return _most_frequent_ratio(row, other)[1] < 0.5 * least * common
+
+
+def _most_frequent_ratio(row: np.ndarray, other: np.ndarray) -> tuple[float, int]:
+    there = (row != 0.0) & (other != 0.0)
+    ratios = np.sort(row[there].astype(np.float64) / other[there])
+    groups = _groups(ratios)
+    sizes = np.bincount(groups)
+    largest = int(np.argmax(sizes))
+    return float(ratios[np.searchsorted(groups, largest)]), int(sizes[largest])
+
+
+# --- judging rows --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """Indices of the rows to keep and of the others, and whether the data follow the model.
+
+    ``dependent`` are those rows, among the others, that lie in the span of better ones.
+    ``some_exact`` if half of the rows are exact and have a good share of zeros; ``model_holds``
+    also if there is a row with as many that hold it redundantly in half of the directions at least.
+    ``counts`` says how many samples there are, and ``noise_flatness`` is the flatness of noise
+    whose samples are as long as theirs.
+    """
+
+    good: tuple[int, ...]
+    bad: tuple[int, ...]
+    dependent: tuple[int, ...]
+    some_exact: bool
+    model_holds: bool
+    counts: SampleCounts
+    noise_flatness: float = 1.0
+
+
+def sort_rows(rows: Sequence[Atom], counts: SampleCounts, noise_flatness: float = 1.0) -> Sorting:
+    """Tell good rows from bad ones, the better first where two exclude each other."""
+    sparse = [row for row in rows if row.zeros >= RULE.sparse * counts.nonzero]
+    some_exact = 2 * sum(row.exact for row in sparse) >= len(rows) - sum(
+        row.exact and not row.zeros for row in rows
+    )
+    holds = some_exact or any(2 * row.forced < len(rows) - 1 for row in sparse)
+    ranking = sorted(
+        range(len(rows)),
+        key=lambda i: (
+            not rows[i].exact,
+            not rows[i].certified,
+            not rows[i].result.converged,
+            rows[i].attempt,
+            i,
+        ),
+    )
+    span = np.zeros((len(rows[0].direction), 0))
+    dependent = []
+    for index in ranking:
+        outside = rows[index].direction
+        for _ in range(2):  # twice is enough (Kahan and Parlett)
+            outside = outside - span @ (span.T @ outside)
+        size = float(np.linalg.norm(outside))
+        if size < RULE.independent:
+            dependent.append(index)
+        else:
+            span = np.column_stack([span, outside / size])
+    bad = [i for i, row in enumerate(rows) if i in dependent or (some_exact and not row.exact)]
+    good = [i for i in range(len(rows)) if i not in bad]
+    return Sorting(
+        tuple(good), tuple(bad), tuple(dependent), some_exact, holds, counts, noise_flatness
+    )
+
+
+def replace_dependent(rows: Sequence[Atom], sorting: Sorting) -> list[np.ndarray]:
+    """Return the directions, dependent ones replaced by a basis of the others' complement."""
+    directions = [row.direction for row in rows]
+    if sorting.dependent:
+        rest = [row.direction for i, row in enumerate(rows) if i not in sorting.dependent]
+        basis, _ = np.linalg.qr(np.column_stack(rest), mode="complete")
+        for index, column in zip(sorting.dependent, range(len(rest), len(rows)), strict=True):
+            directions[index] = basis[:, column]
+    return directions
+
+
+def came_back(directions: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+    """Count, for every unit column, the other sets of columns that have it, up to sign.
+
+    Examples
+    --------
+    >>> came_back(np.eye(2), [np.eye(2), np.array([[1.0, 0.6], [0.0, 0.8]])])
+    array([2, 1])
+    """
+    least = math.sqrt(1.0 - RULE.same_row**2)
+    found = np.zeros(directions.shape[1], dtype=np.int64)
+    for other in others:
+        found += np.abs(directions.T @ other).max(axis=1) > least
+    return found
+
+
+def doubts(
+    row: Atom,
+    rows: Sequence[Atom],
+    index: int,
+    sorting: Sorting,
+    residual: float = 0.0,
+) -> tuple[str, ...]:
+    """Return the reasons not to trust a row, most serious first.
+
+    Parameters
+    ----------
+    row, index
+        The row and its number among the rows.
+    rows, sorting
+        All of them, and how they were sorted.
+    residual : float
+        What a reduction of the rank left of the data, relative to them.
+    """
+    found = []
+    if index in sorting.dependent:
+        cosines = [abs(float(row.direction @ other.direction)) for other in rows]
+        cosines[index] = -1.0
+        nearest = int(np.argmax(cosines))
+        found.append(
+            f"depends on better rows (cosine {cosines[nearest]:.3f} with the nearest) however "
+            f"often it is solved for: what is given instead only completes the dictionary"
+        )
+    else:
+        if not row.exact and len(rows) > 1:  # else there is nothing to choose
+            found += _doubts_of_sparsity(row, rows, sorting)
+            found += [] if sorting.some_exact else _doubts_of_stability(row, rows)
+        elif row.dependence > dependence_limit(len(rows)) and not all(each.exact for each in rows):
+            found.append(_DEPENDS)
+        if residual >= (RULE.lost_exact if row.exact else RULE.lost):
+            found.append(
+                f"the rank kept leaves a residual of {residual:.1%}: rows of what was dropped are "
+                f"mixed into it"
+            )
+    if row.exact and row.unproved and row.came_back < max(row.starts - 1, 1):
+        found.append(f"{row.unproved}; {_seen_again(row)}")
+    if row.exact and row.rounding is not None and not row.rounding.certified:
+        found.append(f"rounding not certified (duality gap {row.rounding.duality_gap:.1e})")
+    # What is exactly sparse is a row of X wherever the solver stopped.
+    if not row.result.converged and not row.exact:
+        found.append(f"the solver did not converge ({row.result.status})")
+    return tuple(found)
+
+
+def _doubts_of_sparsity(row: Atom, rows: Sequence[Atom], sorting: Sorting) -> list[str]:
+    """Return what its coefficients say against a row that is not exactly sparse."""
+    n, counts = len(rows), sorting.counts
+    if sorting.some_exact:
+        return [
+            "not exactly sparse, though others are, or not held in place by its zeros: it may mix "
+            "several"
+        ]
+    if sorting.model_holds or row.forced < n - 1:  # more zeros than a vertex forces
+        return [
+            f"a single zero, or none, holds it in {row.forced} of {n - 1} directions: it may mix "
+            f"several rows, or {counts} are too few to tell"
+        ]
+    if counts.worth < RULE.few_samples * n:
+        return [
+            f"not exactly sparse, and {counts} are too few for "
+            f"{n} dimensions: any vertex of the linear program would look as sparse"
+        ]
+    limit = sorting.noise_flatness * (1.0 - RULE.noise * math.sqrt(n / counts.worth))
+    if row.flatness >= limit and sum(each.flatness >= limit for each in rows) > 1:
+        return [
+            "no more zeros than any vertex of the linear program has, and otherwise no sparser "
+            "than noise can be made whose samples are as long"
+        ]
+    return []
+
+
+def _doubts_of_stability(row: Atom, rows: Sequence[Atom]) -> list[str]:
+    """Return what speaks against a row that is not exactly sparse, seen from others and again.
+
+    One row that depends on others refutes the model that the standard errors of all rest on.
+    """
+    found = []
+    if max(each.dependence for each in rows) > dependence_limit(len(rows)):
+        found.append(_DEPENDS)
+    if math.isnan(row.standard_error):
+        found.append("its standard error is not known: rows that are refined have one")
+    elif row.standard_error > RULE.standard_error:
+        found.append(f"its standard error is above {RULE.standard_error:.1%}")
+    if row.came_back < max(row.starts - 1, 1):
+        found.append(_seen_again(row))
+    return found
+
+
+def _seen_again(row: Atom) -> str:
+    if row.starts < 2:
+        return "found from one start only: seeds=3 shows whether others lead there"
+    others = row.starts - 1
+    starts = "start" if others == 1 else "starts"
+    return f"found again from {row.came_back} of {others} other {starts}"
