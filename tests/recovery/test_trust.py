@@ -128,7 +128,7 @@ def test_of_sources_that_are_not_exactly_sparse_no_row_is_trusted_and_wrong(kind
 
 @pytest.mark.parametrize("kind", ["sparse", "noisy", "laplace"])
 def test_of_more_sources_than_rows_none_is_trusted_and_wrong(kind):
-    """With a third more sources there is no row of X to find, though atoms may be near true ones."""
+    """With a third more sources no row of X is to be found; atoms may be near true ones."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((5, 7))
