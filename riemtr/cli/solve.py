@@ -18,7 +18,7 @@ from riemtr.cli.parameters import (
     parse_named,
     parse_parameters,
 )
-from riemtr.compare.truth import nearness
+from riemtr.compare.measuring import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
 from riemtr.problems import Truth, available
 from riemtr.solvers import ExactTRM, PracticalTRM, Result, TrustRegion
@@ -190,16 +190,16 @@ def solve(
 def _compared(result: Result, truth: Truth) -> str:
     """Compare the result with what is known about the solution."""
     parts = []
-    found = nearness(truth, result.point, result.cost)
-    if found.distance is not None:
-        parts.append(f"distance {found.distance:.2e} from the known solution")
-    if found.excess is not None:
+    distance, excess, lowest = nearness(truth, result.point, result.cost)
+    if distance is not None:
+        parts.append(f"distance {distance:.2e} from the known solution")
+    if excess is not None:
         parts.append(
-            f"cost within {abs(found.excess):.1e} of the known minimum"
-            if found.lowest
-            else f"cost {found.excess:.1e} above the known minimum"
+            f"cost within {abs(excess):.1e} of the known minimum"
+            if lowest
+            else f"cost {excess:.1e} above the known minimum"
         )
-        if not found.lowest and result.converged:
+        if not lowest and result.converged:
             parts.append("a local minimum, not the lowest: try another --rng")
     return "; ".join(parts)
 

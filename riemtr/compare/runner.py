@@ -21,10 +21,9 @@ from riemtr.compare.entrants import (
     described,
 )
 from riemtr.compare.journal import identity, keep, open_runs, recall
-from riemtr.compare.measuring import measure, warm_up
+from riemtr.compare.measuring import Task, measure, warm_up
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
-from riemtr.compare.task import Task
 from riemtr.environment import environment
 from riemtr.errors import ArgumentError, DoesNotApply
 from riemtr.problems import Case
