@@ -85,14 +85,15 @@ def page_html(comparison: Comparison) -> str:
             "problem and start"
         )
     plotly = require("plotly.offline", extra="page").get_plotlyjs()
-    body = f"<script>{plotly}</script>{''.join(_body(comparison))}"
+    sorting = f"<script>{_part('page.js')}</script>"
+    body = f"<script>{plotly}</script>{''.join(_body(comparison))}{sorting}"
     title = escape(clean(f"riemtr: {', '.join(comparison.problems[:3])}"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{title}</title><style>{_style()}</style></head>'
-        f"<body>{body}</body></html>\n"
+        f'<link rel="icon" href="data:,"><title>{title}</title>'
+        f"<style>{_part('page.css')}</style></head><body>{body}</body></html>\n"
     )
 
 
@@ -161,8 +162,8 @@ def _drawn(figure: dict[str, Any], number: int) -> str:
     )
 
 
-def _style() -> str:
-    return resources.files("riemtr.compare").joinpath("page.css").read_text(encoding="utf-8")
+def _part(name: str) -> str:
+    return resources.files("riemtr.compare").joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy(body: str) -> str:

@@ -52,6 +52,19 @@ class Profile:
         within = np.isfinite(ratios) & (ratios <= factor)
         return float(np.mean(within)) if ratios.size else 0.0
 
+    def steps(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return the curve of each solver: factors and shares, from 1 to beyond the last factor."""
+        finite = {name: ratios[np.isfinite(ratios)] for name, ratios in self.ratios.items()}
+        right = 1.3 * max([2.0, *(max(ratios, default=0.0) for ratios in finite.values())])
+        counts = {name: np.arange(len(ratios) + 1) for name, ratios in finite.items()}
+        return {
+            name: (
+                np.concatenate([[1.0], ratios, [right]]),
+                counts[name][[*range(len(ratios) + 1), -1]] / max(len(self.ratios[name]), 1),
+            )
+            for name, ratios in finite.items()
+        }
+
 
 def performance_profile(
     comparison: Comparison,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from riemtr.compare.records import ENDINGS, RECOVERY, Comparison, Run, end
@@ -31,22 +31,24 @@ _EXPLAINED = ("failed", "unfinished", "stuck")
 
 def comparison_summary(comparison: Comparison) -> Summary:
     """Return the table of a comparison, what its columns mean, and what is missing in it."""
-    tolerances, found = comparison.settings.get("tolerances"), lines(comparison)
+    settings = comparison.settings
+    tolerances = settings.get("tolerances")
     headings = ["solver", "certified", "solved", "time", "otherwise"]
     if tolerances:
         headings[2:4] = ["deceived", "solved", "time", "calls", f"to {tolerances[-1]:g}"]
     elif is_recovery(comparison):  # there is no gradient to reach, and no saddle point
         headings[3:3] = ["rounded"]
+    absent = {(one["problem"], one["solver"]) for one in settings.get("not_applicable", [])}
     rows: list[tuple[Cell, ...]] = []
-    most = Counter[tuple[str, str]]()
-    for line in found:
-        most[line.problem, line.kind] = max(most[line.problem, line.kind], line.runs)
-    for key, runs in most.items():
-        rows.append((_heading(*key, runs),))
-        block = [line for line in found if (line.problem, line.kind) == key]
-        rows += [
-            tuple(_cells(line)[heading.split(" ")[0]] for heading in headings) for line in block
-        ]
+    for problem, kind in product(comparison.problems, KINDS):
+        group = [run for run in comparison.runs if (run.problem, run.kind) == (problem, kind)]
+        runs = {name: [run for run in group if run.solver == name] for name in _names(comparison)}
+        if group:
+            rows.append((_heading(problem, kind, max(map(len, runs.values()))),))
+        for name, mine in runs.items() if group else ():
+            if mine or (problem, name) in absent:
+                cells = {"solver": name, **_cells(mine, tolerances and tolerances[-1])}
+                rows.append(tuple(cells.get(heading.split(" ")[0], "") for heading in headings))
     return Summary(
         "",
         table=Table(tuple(headings), tuple(rows), f"l{'r' * (len(headings) - 2)}l"),
@@ -55,26 +57,35 @@ def comparison_summary(comparison: Comparison) -> Summary:
     )
 
 
-def _cells(line: Line) -> dict[str, Cell]:
-    """Return what to say of a line, by the first word of a heading."""
-    if not line.runs:
-        nothing = ("certified", "deceived", "solved", "rounded", "time", "calls", "to")
-        return {"solver": line.solver, "otherwise": "does not apply", **dict.fromkeys(nothing, "")}
-    others = {how: n for how, n in line.endings.items() if how not in ("certified", "deceived")}
+def _cells(runs: list[Run], tolerance: float | None) -> dict[str, Cell]:
+    """Return what to say of runs of one solver, by the first word of a heading.
+
+    Times and calls are medians over the certified runs; where there is no tolerance to reach, over
+    all that ended.
+    """
+    if not runs:
+        return {"otherwise": "does not apply"}
+    certified = sum(run.certified for run in runs)
+    timed = [run for run in runs if (run.certified if tolerance else run.outcome == "ended")]
+    reaches = [end(run, tolerance) for run in timed]
+    known = [run for run in runs if run.success is not None]
+    rounded = [run for run in known if "rounded_error" in run.details]
+    calls = _median([run.oracles for run in timed])
+    others = count_endings(run for run in runs if run.ending not in ("certified", "deceived"))
     return {
-        "solver": line.solver,
-        "certified": (
-            f"{line.certified}/{line.runs}",
-            GOOD if line.certified == line.runs else DOUBTFUL,
-        ),
-        "deceived": (str(line.deceived or ""), BAD),
-        "solved": _share(line, line.solved),
-        "rounded": _share(line, line.rounded),
-        "time": _time(line.seconds),
-        "calls": "" if line.oracles is None else f"{line.oracles:.0f}",
-        "to": _time(line.to_gradient),
+        "certified": (f"{certified}/{len(runs)}", GOOD if certified == len(runs) else DOUBTFUL),
+        "deceived": (str(sum(run.deceived for run in runs) or ""), BAD),
+        "solved": f"{sum(bool(run.success) for run in known)}/{len(runs)}" if known else "",
+        "rounded": f"{sum(map(exact_once_rounded, rounded))}/{len(runs)}" if rounded else "",
+        "time": in_seconds(_median([run.seconds for run in timed])),
+        "calls": "" if calls is None else f"{calls:.0f}",
+        "to": in_seconds(_median([one.seconds for one in reaches if one is not None])),
         "otherwise": (in_words(others), DOUBTFUL),
     }
+
+
+def _names(comparison: Comparison) -> list[str]:
+    return list(comparison.settings.get("solvers", comparison.solvers))
 
 
 def _heading(problem: str, kind: str, runs: int) -> str:
@@ -82,22 +93,16 @@ def _heading(problem: str, kind: str, runs: int) -> str:
     return f"{problem}, {one[kind] if runs == 1 else f'{runs} {KINDS[kind]}'}"
 
 
-def _share(line: Line, number: int | None) -> str:
-    return "" if number is None else f"{number}/{line.runs}"
-
-
-def _time(seconds: float | None) -> str:
-    return "" if seconds is None else in_seconds(seconds)
-
-
-def in_seconds(value: float) -> str:
-    """Write a time with its unit.
+def in_seconds(value: float | None) -> str:
+    """Write a time with its unit, and nothing for none.
 
     Examples
     --------
     >>> [in_seconds(value) for value in (0.00002, 0.0123, 4.56, 78.9)]
     ['0.02 ms', '12.3 ms', '4.56 s', '78.9 s']
     """
+    if value is None:
+        return ""
     if value < 1e-3:
         return f"{1e3 * value:.2g} ms"
     return f"{1e3 * value:.3g} ms" if value < 0.9995 else f"{value:.3g} s"
@@ -105,7 +110,7 @@ def in_seconds(value: float) -> str:
 
 def _scores(comparison: Comparison) -> Iterator[str]:
     """Say of each solver how many of its runs are certified, and how the others ended."""
-    for name in comparison.settings.get("solvers", comparison.solvers):
+    for name in _names(comparison):
         runs = [run for run in comparison.runs if run.solver == name]
         misses = count_endings(runs)
         certified = misses.pop("certified", 0)
@@ -117,93 +122,6 @@ def is_recovery(comparison: Comparison) -> bool:
     return any(
         "rows_certified" in run.details or run.problem.partition(":")[0] == RECOVERY
         for run in comparison.runs
-    )
-
-
-@dataclass(frozen=True)
-class Line:
-    """One solver on one problem, from starts of one kind.
-
-    Attributes
-    ----------
-    problem, kind, solver : str
-    runs : int
-        How many there are.
-    certified : int
-        Those that ended at a certified minimizer.
-    deceived : int
-        Those that called themselves converged at a saddle point or a maximizer.
-    solved : int or None
-        Those that ended at the known solution; None where it is not known.
-    endings : dict
-        How many ended how, by the keys of :data:`~riemtr.compare.records.ENDINGS`.
-    seconds, oracles : float or None
-        Medians of whole runs, over the certified ones; None where there are none. Where a
-        comparison has no tolerances: over all that ended.
-    to_gradient : float or None
-        Median of the seconds until the gradient was within the tightest tolerance, over the same.
-    rounded : int or None
-        Those of dictionary recovery whose dictionary is exact once riemtr rounds their rows.
-    remark : str
-        Why the solver does not apply, or the error of its first failure.
-    """
-
-    problem: str
-    kind: str
-    solver: str
-    runs: int
-    certified: int
-    deceived: int
-    solved: int | None
-    endings: dict[str, int]
-    seconds: float | None
-    oracles: float | None
-    to_gradient: float | None = None
-    rounded: int | None = None
-    remark: str = ""
-
-
-def lines(comparison: Comparison) -> list[Line]:
-    """Return the lines of the table, in the order of problems, kinds and solvers."""
-    found = []
-    names = list(comparison.settings.get("solvers", comparison.solvers))
-    reasons = {
-        (absent["problem"], absent["solver"]): absent["reason"]
-        for absent in comparison.settings.get("not_applicable", [])
-    }
-    for problem in comparison.problems:
-        for kind in KINDS:
-            group = [run for run in comparison.runs if run.problem == problem and run.kind == kind]
-            for name in names if group else []:
-                mine = [run for run in group if run.solver == name]
-                reason = reasons.get((problem, name), "")
-                if mine or reason:
-                    found.append(_line(comparison, problem, kind, name, mine, reason))
-    return found
-
-
-def _line(
-    comparison: Comparison, problem: str, kind: str, name: str, runs: list[Run], reason: str
-) -> Line:
-    tolerances = comparison.settings.get("tolerances")
-    timed = [run for run in runs if (run.certified if tolerances else run.outcome == "ended")]
-    reaches = [end(run, tolerances[-1]) for run in timed] if tolerances else []
-    known = [run.success for run in runs if run.success is not None]
-    failures = [run for run in runs if run.outcome == "failed"]
-    return Line(
-        problem=problem,
-        kind=kind,
-        solver=name,
-        runs=len(runs),
-        certified=sum(run.certified for run in runs),
-        deceived=sum(run.deceived for run in runs),
-        solved=sum(known) if known else None,
-        endings=count_endings(runs),
-        seconds=_median([run.seconds for run in timed]),
-        oracles=_median([run.oracles for run in timed]),
-        to_gradient=_median([one.seconds for one in reaches if one is not None]),
-        rounded=_rounded(runs),
-        remark=reason or (failures[0].status if failures else ""),
     )
 
 
@@ -222,11 +140,6 @@ def in_words(endings: Mapping[str, int]) -> str:
     '1 at a saddle point, 2 fell short'
     """
     return ", ".join(f"{count} {ENDINGS[ending]}" for ending, count in endings.items())
-
-
-def _rounded(runs: list[Run]) -> int | None:
-    known = [run for run in runs if run.success is not None and "rounded_error" in run.details]
-    return sum(exact_once_rounded(run) for run in known) if known else None
 
 
 def exact_once_rounded(run: Run) -> bool:
