@@ -26,9 +26,16 @@ from riemtr.summary import Summary
 from riemtr.sweep import Table, read
 from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.cells import FAILURE, SECONDS
-from riemtr.sweep.phase_report import FIGURE, SUMMARY, run_maps, save_maps
-from riemtr.sweep.phase_transition import MAPS, NAME, PhaseTransition
-from riemtr.sweep.summary import maps_summary, table_summary
+from riemtr.sweep.phase_transition import (
+    FIGURE,
+    MAPS,
+    NAME,
+    SUMMARY,
+    PhaseTransition,
+    maps_summary,
+    run_maps,
+    save_maps,
+)
 
 Report = tuple[list[Table], Summary, list[Path]]
 """Tables, what to say of them, and the files that were written."""
@@ -230,7 +237,7 @@ def own_task(
         watch(replace(now, stage=name))
 
     table = how(task, axes if axes else [{}], store=store, progress=renamed)
-    return [table], table_summary(table), [store, table.to_csv(csv)]
+    return [table], table.summary(), [store, table.to_csv(csv)]
 
 
 def _find(name: str) -> Callable[..., Any]:
