@@ -6,30 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from riemtr import problems
-from riemtr.errors import unknown_name
-from riemtr.imports import look_here, place
-from riemtr.problems.registry import is_path
-
-_WORDS = {"true": True, "false": False, "none": None}
-
-
-def parse_value(text: str) -> Any:
-    """Read a value: an integer, a number, true, false, none, or else the text itself.
-
-    Examples
-    --------
-    >>> [parse_value(text) for text in ("50", "1e-2", "True", "none", "camera")]
-    [50, 0.01, True, None, 'camera']
-    """
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+from riemtr.compare.cases import in_text, parse_value
+from riemtr.imports import look_here
 
 
 def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
@@ -116,24 +94,4 @@ def format_parameters(parameters: dict[str, Any]) -> str:
     >>> format_parameters({"n": 50, "image": None})
     'n=50 image=none'
     """
-    lower = {True: "true", False: "false", None: "none"}
-    return " ".join(
-        f"{name}={lower[value] if value is None or isinstance(value, bool) else value}"
-        for name, value in parameters.items()
-    )
-
-
-def build_problem(name: str, parameters: dict[str, Any], rng: int) -> problems.Case:
-    """Build a problem by name or path; whatever does not fit is a ValueError that says what."""
-    if not is_path(name) and name not in problems.available():
-        own = "a function or a Problem of your own is module:name"
-        raise unknown_name("the problem", name, problems.available(), own)
-    try:
-        return problems.build(name, rng=rng, **parameters)
-    except Exception as error:  # of a builder that anyone may have written
-        where = place(error)
-        if isinstance(error, (ValueError, ImportError, OSError)) and not where:
-            raise
-        kind = "" if isinstance(error, TypeError) else f"{type(error).__name__}: "
-        what = f"{name!r} with {format_parameters(parameters)}" if parameters else repr(name)
-        raise ValueError(f"cannot build {what}: {kind}{error}{where}") from error
+    return " ".join(f"{name}={in_text(value)}" for name, value in parameters.items())

@@ -8,7 +8,8 @@ import typer
 
 from riemtr import problems as registry
 from riemtr.cli.console import console, refusing
-from riemtr.cli.parameters import build_problem, format_parameters, parse_named
+from riemtr.cli.parameters import format_parameters, parse_named
+from riemtr.compare.cases import build_case
 from riemtr.summary import BAD, Cell, Summary, Table
 
 
@@ -62,7 +63,7 @@ def _in_a_sentence(name: str) -> Cell:
 def _show_one(name: str) -> None:
     with refusing(ValueError, ImportError, OSError):
         name, _ = parse_named(name, known=registry.available())
-        case = build_problem(name, {}, rng=0)
+        case = build_case(name, {}, seed=0)
         sentence, parameters = registry.describe(name)
     manifold = case.problem.manifold
     pairs = (

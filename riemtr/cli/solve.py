@@ -15,12 +15,8 @@ import typer
 
 from riemtr.cli.console import console, in_options, refusing, say, tracing
 from riemtr.cli.options import Force, Parameters, Quiet, Rng, ShowProgress, SolverName, output
-from riemtr.cli.parameters import (
-    build_problem,
-    format_parameters,
-    parse_named,
-    parse_parameters,
-)
+from riemtr.cli.parameters import format_parameters, parse_named, parse_parameters
+from riemtr.compare.cases import build_case
 from riemtr.compare.measuring import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
 from riemtr.files import check_expansion, save_figure, save_json
@@ -144,7 +140,7 @@ def solve(
             raise ValueError(f"parameter {twice!r} is set twice; give it once")
         given |= named
         begin = None if start is None else read_start(start)
-        case = build_problem(name, given, rng)
+        case = build_case(name, given, rng)
         if begin is not None:
             start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
     screen = console()

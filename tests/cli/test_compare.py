@@ -91,7 +91,7 @@ def test_ones_own_solver_from_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))  # undoes what the command adds
     outcome = compare(*QUICK, "--solvers", "my_own_solver:make:loud=true", "-q")
-    assert outcome.output == "certified: my_own_solver:make:loud=True 3/3\n"
+    assert outcome.output == "certified: my_own_solver:make:loud=true 3/3\n"
 
 
 def test_a_folder_is_replaced_only_by_force(tmp_path, no_pictures):
