@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import os
 import re
 import unicodedata
@@ -13,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from riemtr.compare.records import COUNTS, Comparison, Run
+from riemtr.compare import figures
+from riemtr.compare.page import write_page
+from riemtr.compare.records import COUNTS, Comparison
 from riemtr.errors import ArgumentError, MissingExtraError
 from riemtr.files import save_figure, save_json, write_atomically
 
@@ -22,7 +23,13 @@ JOURNAL = "runs.sqlite"
 
 OURS = ("comparison.json", "runs.csv", "environment.json", "profiles.png", "page.html")
 _FIGURES = "convergence-*.png"
-_LONGEST = 50  # characters of a label: file systems allow 255 bytes for the whole name
+# Characters of a label: file systems allow 255 bytes for the whole name.
+_LONGEST = 50
+_COLUMNS = (
+    *("problem", "kind", "start", "solver", "outcome", "ending", "claimed", "verdict", "certified"),
+    *("deceived", "success", "distance", "cost", "gradient_norm", "min_eigenvalue", "error_bound"),
+    *("seconds", "iterations", "oracles"),
+)
 
 
 @dataclass(frozen=True)
@@ -126,13 +133,15 @@ def _ours(folder: Path) -> list[Path]:
     return named + sorted(folder.glob(_FIGURES))
 
 
-def _write_figures(comparison: Comparison, folder: Path) -> list[Path]:
-    from riemtr.compare.figures import convergence_figure, profiles_figure
+def _write_page(comparison: Comparison, folder: Path) -> list[Path]:
+    return [write_page(comparison, folder / "page.html")]
 
-    files = [save_figure(folder / "profiles.png", profiles_figure(comparison))]
+
+def _write_figures(comparison: Comparison, folder: Path) -> list[Path]:
+    files = [save_figure(folder / "profiles.png", figures.profiles_figure(comparison))]
     for problem, name in file_names(comparison.problems).items():
         if any(run.trajectory for run in comparison.runs if run.problem == problem):
-            figure = convergence_figure(comparison, problem)
+            figure = figures.convergence_figure(comparison, problem)
             files.append(save_figure(folder / f"convergence-{name}.png", figure))
     return files
 
@@ -146,61 +155,30 @@ def file_names(labels: Iterable[str]) -> dict[str, str]:
     ['rayleigh-n=5', 'a-b', 'a-b-2', 'A-B-3', 'problem', 'é']
     """
     names: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {""}
     for label in labels:
         readable = re.sub(r"[^\w=.-]+", "-", label).strip("-")[:_LONGEST] or "problem"
-        numbered = (f"{readable}-{number}" for number in itertools.count(2))
-        candidates = itertools.chain([readable], numbered)
+        name, number = readable, 1
         # Some file systems know no capitals, and two ways to write an accent.
-        names[label] = next(name for name in candidates if _folded(name) not in taken)
-        taken.add(_folded(names[label]))
+        while (folded := unicodedata.normalize("NFKC", name).casefold()) in taken:
+            number += 1
+            name = f"{readable}-{number}"
+        names[label] = name
+        taken.add(folded)
     return names
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()
-
-
-def _write_page(comparison: Comparison, folder: Path) -> list[Path]:
-    from riemtr.compare.page import write_page
-
-    write_page(comparison, folder / "page.html")
-    return [folder / "page.html"]
 
 
 def runs_csv(comparison: Comparison) -> str:
     """Return a table with a line per run, for spreadsheets."""
-    tolerances = comparison.settings.get("tolerances", [])
-    columns = [
-        *(
-            "problem",
-            "kind",
-            "start",
-            "solver",
-            "outcome",
-            "ending",
-            "claimed",
-            "verdict",
-            "certified",
-        ),
-        *("deceived", "success", "distance", "cost", "gradient_norm", "min_eigenvalue"),
-        *("error_bound", "seconds", "iterations", "oracles"),
-    ]
+    tolerances, measures = comparison.settings.get("tolerances", []), ("seconds", "oracles")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    goals = [f"{what}_to_{goal:g}" for goal in tolerances for what in ("seconds", "oracles")]
-    writer.writerow([*columns, *COUNTS, *goals, "status"])
+    goals = [f"{what}_to_{goal:g}" for goal in tolerances for what in measures]
+    writer.writerow([*_COLUMNS, *COUNTS, *goals, "status"])
     for run in comparison.runs:
-        known = [getattr(run, column) for column in columns]
+        reached = {reach.tolerance: reach for reach in run.reached}
+        known = [getattr(run, column) for column in _COLUMNS]
         counts = [run.counts.get(name) for name in COUNTS]
-        writer.writerow([*known, *counts, *_reaches(run, tolerances), run.status])
+        needs = [getattr(reached.get(goal), what, None) for goal in tolerances for what in measures]
+        writer.writerow([*known, *counts, *needs, run.status])
     return text.getvalue()
-
-
-def _reaches(run: Run, tolerances: list[float]) -> list[Any]:
-    reached = {reach.tolerance: reach for reach in run.reached}
-    return [
-        getattr(reached.get(goal), what, None)
-        for goal in tolerances
-        for what in ("seconds", "oracles")
-    ]
