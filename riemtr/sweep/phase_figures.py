@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from riemtr.errors import require
@@ -20,7 +21,6 @@ _NOT_THERE = "#dfe7ef"
 _TITLE = 50
 # Weight of the penalty on the slopes: without one they are infinite where no trials overlap.
 _RIDGE = 1e-2
-_MOST_STEPS = 100
 # What y must explain, in log-likelihood: chance alone gives more in one of some 400 cases.
 _SIGNIFICANT = 4.0
 
@@ -151,25 +151,13 @@ def _logistic(features: np.ndarray, success: np.ndarray) -> tuple[np.ndarray, fl
     design = np.column_stack([np.ones(len(features)), features])
     penalty = np.diag([0.0, *np.full(features.shape[1], _RIDGE)])
 
-    def loss(weights: np.ndarray) -> float:
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         score = design @ weights
-        return float(
-            np.logaddexp(0.0, score).sum() - score @ success + weights @ penalty @ weights / 2
-        )
+        value = np.logaddexp(0.0, score).sum() - score @ success + weights @ penalty @ weights / 2
+        return value, design.T @ (expit(score) - success) + penalty @ weights
 
-    weights = np.zeros(design.shape[1])  # and from there damped Newton steps
-    for _ in range(_MOST_STEPS):
-        probability = expit(design @ weights)
-        gradient = design.T @ (probability - success) + penalty @ weights
-        curvature = (design.T * (probability * (1.0 - probability))) @ design + penalty
-        step = np.linalg.lstsq(curvature, -gradient, rcond=None)[0]
-        size = 1.0
-        while loss(weights + size * step) > loss(weights) and size > 1e-10:
-            size /= 2.0
-        weights = weights + size * step
-        if np.abs(size * step).max() < 1e-10 * (1.0 + np.abs(weights).max()):
-            break
-    return weights, loss(weights)
+    found = minimize(loss, np.zeros(design.shape[1]), jac=True, method="BFGS")
+    return found.x, float(found.fun)
 
 
 def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
@@ -238,23 +226,10 @@ def figure(maps: Mapping[str, Map], title: str = "") -> Any:
 def _draw(panel: Any, one: Map) -> Any:
     logarithmic = one.name == "p-n"
     panel.set_facecolor(_NOT_THERE)
-    mesh = panel.pcolormesh(
-        _edges(one.n),
-        _edges(one.y, logarithmic),
-        np.ma.masked_invalid(one.rate),
-        cmap="gray",
-        vmin=0.0,
-        vmax=1.0,
-    )
-    panel.plot(
-        one.n,
-        one.boundary,
-        "o-",
-        color=_BOUNDARY,
-        markersize=3,
-        linewidth=1.2,
-        label="50% of trials",
-    )
+    tiles = _edges(one.n), _edges(one.y, logarithmic), np.ma.masked_invalid(one.rate)
+    mesh = panel.pcolormesh(*tiles, cmap="gray", vmin=0.0, vmax=1.0)
+    crossing = {"color": _BOUNDARY, "markersize": 3, "linewidth": 1.2, "label": "50% of trials"}
+    panel.plot(one.n, one.boundary, "o-", **crossing)
     if one.broken:
         panel.plot(*zip(*one.broken, strict=True), "x", color="0.35", label="only errors")
     letter = one.name[0]
@@ -285,11 +260,7 @@ def _draw(panel: Any, one: Map) -> Any:
 def _edges(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
     """Borders of the tiles around values: half way between neighbours."""
     inner = np.log(values) if logarithmic else values.astype(float)
-    if inner.size == 1:
-        spread = np.array([-0.5, 0.5]) * (np.log(2.0) if logarithmic else 1.0)
-        edges = inner + spread
-    else:
-        middle = (inner[1:] + inner[:-1]) / 2
-        first, last = inner[0] - (inner[1] - inner[0]) / 2, inner[-1] + (inner[-1] - inner[-2]) / 2
-        edges = np.concatenate([[first], middle, [last]])
+    alone = np.log([2.0]) if logarithmic else np.ones(1)
+    steps = np.pad(np.diff(inner) if inner.size > 1 else alone, 1, mode="edge")[: inner.size + 1]
+    edges = np.concatenate([inner[:1] - steps[0] / 2, inner + steps[1:] / 2])
     return np.exp(edges) if logarithmic else edges

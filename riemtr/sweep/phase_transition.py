@@ -41,6 +41,21 @@ GRIDS = ("quick", "default", "paper")
 FIGURE, SUMMARY = "phase-transition.png", "summary.json"
 # Share of nonzeros, in the map of p against n.
 _SHARE = 0.2
+# Samples of the smallest setting, and how many times more it takes to average noise out.
+_FEWEST = 20
+_NOISY = 8
+# Of each grid: the step of n and its end in the map of k, the same in the map of p, and the largest
+# p with its steps per doubling. The exact method takes hundreds of steps: its grids end earlier.
+_EXTENTS = {
+    "quick": ((5, 20), (10, 30), (320, 1)),
+    "default": ((5, 95), (5, 150), (5120, 3)),
+    "paper": ((5, 150), (5, 150), (10240, 3)),
+}
+_EXACT_EXTENTS = {
+    "quick": ((5, 15), (10, 20), (160, 1)),
+    "default": ((5, 60), (10, 100), (2560, 2)),
+    "paper": ((5, 150), (10, 150), (5120, 2)),
+}
 # Values of n with a boundary that make a law of it.
 _CROSSINGS = 5
 
@@ -103,46 +118,21 @@ class PhaseTransition:
         """
         if map_name not in MAPS:
             raise unknown_name("map", map_name, MAPS)
-        grid = _grid(self.grid, self.method, self.noise)
+        extents = _EXACT_EXTENTS if self.method == "exact" else _EXTENTS
+        (step, largest), (samples_step, samples_largest), (most, fine) = extents[self.grid]
         if map_name == "k-n":
             sizes = [
                 {"n": n, "k": k, "p": paper_sample_size(n)}
-                for n in range(grid.step, grid.largest + 1, grid.step)
-                for k in range(grid.step, n + 1, grid.step)
+                for n in range(step, largest + 1, step)
+                for k in range(step, n + 1, step)
             ]
         else:
             sizes = [
                 {"n": n, "k": math.ceil(_SHARE * n), "p": p}
-                for n in range(grid.samples_step, grid.samples_largest + 1, grid.samples_step)
-                for p in grid.samples
+                for n in range(samples_step, samples_largest + 1, samples_step)
+                for p in _samples(_FEWEST, most * (_NOISY if self.noise else 1), fine)
             ]
         return [{**size, **self.common} for size in sizes]
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """Extent of the maps: steps and largest n of each, and the numbers of samples."""
-
-    step: int
-    largest: int
-    samples_step: int
-    samples_largest: int
-    samples: tuple[int, ...]
-
-
-def _grid(name: str, method: str, noise: float) -> _Grid:
-    more = 8 if noise else 1  # samples that it takes to average the noise out
-    if method == "exact":
-        return {
-            "quick": _Grid(5, 15, 10, 20, _samples(20, 160 * more, 1)),
-            "default": _Grid(5, 60, 10, 100, _samples(20, 2560 * more, 2)),
-            "paper": _Grid(5, 150, 10, 150, _samples(20, 5120 * more, 2)),
-        }[name]
-    return {
-        "quick": _Grid(5, 20, 10, 30, _samples(20, 320 * more, 1)),
-        "default": _Grid(5, 95, 5, 150, _samples(20, 5120 * more, 3)),
-        "paper": _Grid(5, 150, 5, 150, _samples(20, 10240 * more, 3)),
-    }[name]
 
 
 def _samples(first: int, last: int, per_doubling: int) -> tuple[int, ...]:
