@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from riemtr.cli import INTERRUPTED, USAGE_ERROR
-from riemtr.cli.console import console, refusing, say
+from riemtr.cli.console import console, given, refusing, say
 from riemtr.cli.options import Force, Parameters, Quiet, Resume, Rng, ShowProgress, output
 from riemtr.cli.parameters import parse_named, parse_parameters
 from riemtr.cli.progress import shown
@@ -123,15 +123,8 @@ def compare(
 
     - `riemtr compare dictionary-recovery --solvers riemtr,picard-o,fastica -p n=30`
     """
-    given = {
-        "starts": starts,
-        "saddles": saddles,
-        "tolerances": tolerances,
-        "curvature_tolerance": curvature_tolerance,
-        "max_seconds": max_seconds,
-        "repeats": repeats,
-    }
-    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    limits = ("tolerances", "curvature_tolerance", "max_seconds", "repeats")
+    chosen = given(locals(), "starts", "saddles", *limits)
     with refusing(ValueError, TypeError, ImportError, OSError):
         kept: dict[str, Any] = {"store": None, "resume": resume}
         if out is not None:

@@ -69,6 +69,12 @@ def in_options(message: str) -> str:
     return re.sub(r"\b([a-z]+(?:_[a-z]+)*)\b(=(?:'[^']*'|[\w.]*\w))?", typed, message)
 
 
+def given(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return what a command was given of some options; others have no value, and a default."""
+    chosen = {name: getattr(values[name], "value", values[name]) for name in names}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
 @contextmanager
 def refusing(*kinds: type[Exception]) -> Iterator[None]:
     """Turn errors that the user can mend into one line on stderr and exit code 2."""

@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 import typer
 
-from riemtr.cli.console import console, in_options, refusing, say, tracing
+from riemtr.cli.console import console, given, in_options, refusing, say, tracing
 from riemtr.cli.options import Force, Parameters, Quiet, Rng, ShowProgress, SolverName, output
 from riemtr.cli.parameters import format_parameters, parse_named, parse_parameters
 from riemtr.compare.cases import build_case
@@ -115,14 +115,8 @@ def solve(
     - `riemtr solve rayleigh --start run.npz --tolerance 1e-12` goes on from there
     """
     with refusing(ValueError, ImportError, OSError):
-        chosen = {
-            "radius": radius,
-            "tolerance": tolerance,
-            "curvature_tolerance": curvature_tolerance,
-            "max_iterations": max_iterations,
-            "max_seconds": max_seconds,
-        }
-        options: dict[str, Any] = {k: value for k, value in chosen.items() if value is not None}
+        limits = ("tolerance", "curvature_tolerance", "max_iterations", "max_seconds")
+        options = given(locals(), "radius", *limits)
         if radius is not None and solver is not SolverName.exact:
             own = "leave it out, or add --solver exact"
             raise ArgumentError(
@@ -135,12 +129,12 @@ def solve(
         if plot is not None:
             require("matplotlib", extra="plot")
         name, named = parse_named(name, known=available())
-        given = parse_parameters(parameter or [])
-        for twice in sorted(set(given) & set(named)):
+        settings = parse_parameters(parameter or [])
+        for twice in sorted(set(settings) & set(named)):
             raise ValueError(f"parameter {twice!r} is set twice; give it once")
-        given |= named
+        settings |= named
         begin = None if start is None else read_start(start)
-        case = build_case(name, given, rng)
+        case = build_case(name, settings, rng)
         if begin is not None:
             start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
     screen = console()
@@ -153,7 +147,7 @@ def solve(
 
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
-    title = f"{name} {format_parameters({**given, 'rng': rng})}, {solver.value} solver"
+    title = f"{name} {format_parameters({**settings, 'rng': rng})}, {solver.value} solver"
     if quiet:
         say(result.summary().line)
     else:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, in_options, refusing, say
+from riemtr.cli.console import console, given, in_options, refusing, say
 from riemtr.cli.options import Quiet, Resume, ShowProgress
 from riemtr.cli.parameters import parse_axes
 from riemtr.cli.progress import shown
@@ -141,18 +141,8 @@ def sweep(
 
     - `riemtr sweep phase-transition --backend dask --scheduler tcp://10.0.0.1:8786 --out maps`
     """
-    phase = {
-        "map": map_name,
-        "grid": grid,
-        "method": method,
-        "dictionary": dictionary,
-        "condition_number": condition_number,
-        "noise": noise,
-        "mu": mu,
-    }
-    given = {
-        key: getattr(value, "value", value) for key, value in phase.items() if value is not None
-    }
+    about = ("map", "grid", "method", "dictionary", "condition_number", "noise", "mu")
+    phase = given({**locals(), "map": map_name}, *about)
     how = partial(
         run_sweep,
         repetitions=repetitions,
@@ -171,9 +161,9 @@ def sweep(
             # None is left behind where the sweep is refused.
             with made_folder(out), shown(progress and not quiet) as watch:
                 if name == NAME:
-                    tables, summary, saved = phase_transition(given, values, out, how, watch)
+                    tables, summary, saved = phase_transition(phase, values, out, how, watch)
                 else:
-                    tables, summary, saved = own_task(name, given, values, out, how, watch)
+                    tables, summary, saved = own_task(name, phase, values, out, how, watch)
     except KeyboardInterrupt as error:
         say(in_options(str(error)) or " ".join(_KEPT.split()), stderr=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -186,7 +176,7 @@ def sweep(
 
 
 def phase_transition(
-    given: dict[str, Any],
+    chosen: dict[str, Any],
     values: list[str] | None,
     out: Path,
     how: partial[Table],
@@ -196,10 +186,10 @@ def phase_transition(
     if values:
         own = "it is for a task of your own"
         raise ArgumentError("values", f"be left out for {NAME}, which has --grid", ..., own)
-    chosen = given.pop("map", "both")
-    maps = MAPS if chosen == "both" else (chosen,)
-    what = PhaseTransition(**given)
-    if "condition_number" in given and what.dictionary != "conditioned":
+    which = chosen.pop("map", "both")
+    maps = MAPS if which == "both" else (which,)
+    what = PhaseTransition(**chosen)
+    if "condition_number" in chosen and what.dictionary != "conditioned":
         raise ArgumentError("condition_number", "go with --dictionary conditioned; add it")
     stores = {name: out / f"{name}.sqlite" for name in MAPS}
     for store in (stores[name] for name in maps):  # not only after the first map
@@ -218,7 +208,7 @@ def phase_transition(
 
 def own_task(
     name: str,
-    given: dict[str, Any],
+    chosen: dict[str, Any],
     values: list[str] | None,
     out: Path,
     how: partial[Table],
@@ -226,9 +216,9 @@ def own_task(
 ) -> Report:
     """Run a function over a grid of its arguments."""
     task = _find(name)
-    if given:
+    if chosen:
         remedy = "set the arguments of your function with -g"
-        raise ArgumentError(next(iter(given)), f"go with {NAME}", ..., remedy)
+        raise ArgumentError(next(iter(chosen)), f"go with {NAME}", ..., remedy)
     axes = parse_axes(values or [])
     store, csv = out / "cells.sqlite", out / "cells.csv"
     check_files([csv])

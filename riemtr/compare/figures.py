@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.compare.profiles import Profile, performance_profile
-from riemtr.compare.records import Comparison, Run
-from riemtr.compare.summary import KINDS, is_recovery
+from riemtr.compare.records import KINDS, Comparison, Run, is_recovery
 from riemtr.errors import require
 
 _BAD = "#b00020"

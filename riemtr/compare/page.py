@@ -17,8 +17,7 @@ from typing import Any
 
 from riemtr.compare.entrants import described
 from riemtr.compare.page_figures import curves_figure, endings_figure, marks_figure, profiles_figure
-from riemtr.compare.records import ENDINGS, Comparison, Run
-from riemtr.compare.summary import is_recovery
+from riemtr.compare.records import ENDINGS, Comparison, Run, is_recovery
 from riemtr.errors import require
 from riemtr.files import write_atomically
 from riemtr.summary import Summary, Table, clean, plural

@@ -13,8 +13,7 @@ import numpy as np
 
 from riemtr.compare.figures import AXES, looks
 from riemtr.compare.profiles import SOLVED, performance_profile
-from riemtr.compare.records import ENDINGS, Comparison, Run
-from riemtr.compare.summary import KINDS
+from riemtr.compare.records import ENDINGS, KINDS, Comparison, Run
 
 STARTS_DRAWN = 20
 """Convergence is drawn for so many starts per problem and kind: more lines hide each other."""

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from riemtr.compare.summary import in_seconds, lack_rounding, legend
+from riemtr.compare.records import in_seconds, lack_rounding, legend
 from tests.compare.made_up import comparison, example, run
 from tests.compare.page_examples import recovery_comparison
 
