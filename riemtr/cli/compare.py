@@ -178,7 +178,7 @@ def _recovery(
 ) -> Callable[..., Comparison]:
     """Return what compares recovery methods."""
     if len(names) > 1:
-        raise ValueError(f"{RECOVERY} compares methods, not solvers: give it alone")
+        raise ArgumentError(RECOVERY, "be given alone: it compares methods, not solvers")
     unused = sorted(set(chosen) - {"starts", "max_seconds"})
     if unused:
         raise ArgumentError(unused[0], f"be left out for {RECOVERY}")

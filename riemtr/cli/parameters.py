@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from riemtr.compare.cases import in_text, parse_value
+from riemtr.errors import ArgumentError
 from riemtr.imports import look_here
 
 
@@ -20,17 +21,17 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
     >>> parse_parameters(["n"])
     Traceback (most recent call last):
     ...
-    ValueError: a parameter must look like name=value, for instance -p n=50; got 'n'
+    riemtr.errors.ArgumentError: a parameter must look like name=value, for instance -p n=50; got
+    'n'
     """
     parameters: dict[str, Any] = {}
     for setting in settings:
         name, equals, value = (part.strip() for part in setting.partition("="))
         if not (name and equals):
-            raise ValueError(
-                f"a parameter must look like name=value, for instance -p n=50; got {setting!r}"
-            )
+            form = "look like name=value, for instance -p n=50"
+            raise ArgumentError("a parameter", form, setting)
         if name in parameters:
-            raise ValueError(f"parameter {name!r} is set twice; give it once")
+            raise ArgumentError("parameter", f"be given once; {name!r} is set twice")
         parameters[name] = parse_value(value)
     return parameters
 
@@ -60,7 +61,7 @@ def parse_named(text: str, known: Collection[str]) -> tuple[str, dict[str, Any]]
     for setting in rest:
         if re.search(r",\s*\w+\s*=", setting):
             corrected = ":".join([name, *re.split(r",\s*(?=\w+\s*=)", ":".join(rest))])
-            raise ValueError(f"parameters must be separated by colons: {corrected}; got {text!r}")
+            raise ArgumentError("parameters", f"be separated by colons: {corrected}", text)
     return name, parse_parameters(rest)
 
 
@@ -76,12 +77,12 @@ def parse_axes(settings: Sequence[str]) -> dict[str, list[Any]]:
     for setting in settings:
         name, equals, text = (part.strip() for part in setting.partition("="))
         if not (name and equals and text):
-            raise ValueError(f"-g must look like name=a,b,c, for instance n=10,20; got {setting!r}")
+            raise ArgumentError("values", "look like name=a,b,c, for instance n=10,20", setting)
         if name in axes:
-            raise ValueError(f"-g {name} is given twice; list all values in one")
+            raise ArgumentError("values", f"name {name} once: list all its values in one", setting)
         values = [value.strip() for value in text.split(",")]
         if not all(values):
-            raise ValueError(f"-g must have a value between any two commas; got {setting!r}")
+            raise ArgumentError("values", "have a value between any two commas", setting)
         axes[name] = [parse_value(value) for value in values]
     return axes
 

@@ -131,7 +131,7 @@ def solve(
         name, named = parse_named(name, known=available())
         settings = parse_parameters(parameter or [])
         for twice in sorted(set(settings) & set(named)):
-            raise ValueError(f"parameter {twice!r} is set twice; give it once")
+            raise ArgumentError("parameter", f"be given once; {twice!r} is set twice")
         settings |= named
         begin = None if start is None else read_start(start)
         case = build_case(name, settings, rng)

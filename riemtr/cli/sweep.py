@@ -232,15 +232,14 @@ def own_task(
 
 def _find(name: str) -> Callable[..., Any]:
     """Import a function by the name of its module and its own; modules of this folder included."""
-    module_name, colon, function = name.partition(":")
-    if not (module_name and colon and function):
-        raise ValueError(
-            f"the task must be {NAME!r}, or a function of your own as module:function; got {name!r}"
-        )
+    if not all(name.partition(":")):
+        form = f"be {NAME!r}, or a function of your own as module:function"
+        raise ArgumentError("the task", form, name)
     look_here()
     found = imported(name, "the task")
     if not callable(found):
-        raise ValueError(f"the task must be a function; {name!r} is of type {type(found).__name__}")
+        kind = type(found).__name__
+        raise ArgumentError("the task", f"be a function; {name!r} is of type {kind}")
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from riemtr.compare.profiles import Profile, performance_profile
 from riemtr.compare.records import KINDS, Comparison, Run, is_recovery
-from riemtr.errors import require
+from riemtr.errors import ArgumentError, require
 
 _BAD = "#b00020"
 _STYLES = ("-", "--", "-.", ":")
@@ -147,7 +147,7 @@ def convergence_figure(comparison: Comparison, problem: str | None = None) -> An
     """
     label = comparison.problems[0] if problem is None else problem
     if label not in comparison.problems:
-        raise ValueError(f"problem must be one of {', '.join(comparison.problems)}; got {label!r}")
+        raise ArgumentError("problem", f"be one of {', '.join(comparison.problems)}", label)
     runs = [run for run in comparison.runs if run.problem == label and run.trajectory]
     kinds = [kind for kind in KINDS if any(run.kind == kind for run in runs)]
     figure = _new_figure(11.6, 0.8 + 3.3 * max(len(kinds), 1))

@@ -18,7 +18,7 @@ from typing import Any
 from riemtr.compare.entrants import described
 from riemtr.compare.page_figures import curves_figure, endings_figure, marks_figure, profiles_figure
 from riemtr.compare.records import ENDINGS, Comparison, Run, is_recovery
-from riemtr.errors import require
+from riemtr.errors import ArgumentError, require
 from riemtr.files import write_atomically
 from riemtr.summary import Summary, Table, clean, plural
 
@@ -79,10 +79,8 @@ def page_html(comparison: Comparison) -> str:
     (True, False)
     """
     if not comparison.runs:
-        raise ValueError(
-            "comparison must have at least one run; got none: run it with at least one solver, "
-            "problem and start"
-        )
+        remedy = "run it with at least one solver, problem and start"
+        raise ArgumentError("comparison", "have at least one run; got none", remedy=remedy)
     plotly = require("plotly.offline", extra="page").get_plotlyjs()
     sorting = f"<script>{_part('page.js')}</script>"
     body = f"<script>{plotly}</script>{''.join(_body(comparison))}{sorting}"

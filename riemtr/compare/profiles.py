@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from riemtr.compare.records import Comparison, Run, end
-from riemtr.errors import unknown_name
+from riemtr.errors import ArgumentError, unknown_name
 
 MEASURES = ("seconds", "oracles")
 SOLVED = ("certified", "reached")
@@ -144,16 +144,13 @@ def _goal(comparison: Comparison, solved: str, tolerance: float | None) -> float
     """Return the gradient norm to measure to, None for the end of the run."""
     tolerances = comparison.settings.get("tolerances") or [None]
     if tolerance is not None and tolerance not in tolerances:
-        raise ValueError(
-            f"tolerance must be one of the comparison's, {tolerances}; got {tolerance!r}"
-        )
+        known = f"be one of the comparison's, {tolerances}"
+        raise ArgumentError("tolerance", known, tolerance)
     if solved == "reached":
         return tolerances[-1] if tolerance is None else tolerance
     if tolerance not in (None, tolerances[-1]):
-        raise ValueError(
-            f"tolerance must be {tolerances[-1]!r} where certified runs are counted, which is what "
-            f"they are certified to; got {tolerance!r}: leave it out, or pass solved='reached'"
-        )
+        needs = f"be {tolerances[-1]!r}, to which runs are certified, where solved='certified'"
+        raise ArgumentError("tolerance", needs, tolerance, "leave it out, or pass solved='reached'")
     return None
 
 

@@ -271,10 +271,8 @@ def _checked(returned: Any, cell: Cell) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for name, value in returned.items():
         if not isinstance(name, str) or name in _RESERVED or name in cell.settings:
-            raise ValueError(
-                f"the task must return names that are neither settings nor one of "
-                f"{', '.join(map(repr, _RESERVED))}; got {name!r}"
-            )
+            needs = "return names that are neither settings nor one of"
+            raise ArgumentError("the task", f"{needs} {', '.join(map(repr, _RESERVED))}", name)
         try:
             values[name] = scalar(value)
             json.dumps(values[name])  # a store must be able to: integers have a longest one

@@ -14,6 +14,7 @@ from typing import Any
 
 from riemtr.arguments import check_positive, integer
 from riemtr.environment import environment
+from riemtr.errors import ArgumentError
 from riemtr.executors import check_backend, hired, packed, run_all
 from riemtr.files import made_folder
 from riemtr.identity import difference, digest, is_other_source, source_of
@@ -193,14 +194,12 @@ def _largest_first(cells: Sequence[Cell], cost: Cost | None) -> list[Cell]:
     if cost is None:
         return list(cells)
     if not callable(cost):
-        raise ValueError(f"cost must be a function of the settings; got {cost!r}")
+        raise ArgumentError("cost", "be a function of the settings", cost)
     costs = {cell.key: cost(cell.settings) for cell in cells}
     for cell in cells:
         if not (costs[cell.key] > 0 and math.isfinite(costs[cell.key])):
-            raise ValueError(
-                f"cost must be positive and finite for every cell; got {costs[cell.key]!r} for "
-                f"{cell}"
-            )
+            needs = f"be positive and finite for every cell, {cell} as well"
+            raise ArgumentError("cost", needs, costs[cell.key])
     return sorted(cells, key=lambda cell: -costs[cell.key])
 
 
@@ -257,10 +256,8 @@ def _is_missing(cell: Cell, known: dict[str, Outcome], retry_failed: bool) -> bo
 
 def _check_task(task: Any) -> None:
     if not inspect.isfunction(task) or "<" in task.__qualname__:
-        raise ValueError(
-            f"task must be a function of a module, so that every worker finds it and resuming "
-            f"recognises it; got {task!r}; define it with def, outside of other functions"
-        )
+        needs = "be a function of a module, so that every worker finds it and resuming knows it"
+        raise ArgumentError("task", needs, task, "define it with def, outside of other functions")
 
 
 def _check_arguments(task: Task, cell: Cell) -> None:
@@ -269,7 +266,6 @@ def _check_arguments(task: Task, cell: Cell) -> None:
     try:
         signature.bind(None, **cell.settings)
     except TypeError as error:
-        raise ValueError(
-            f"grid must set what the task takes beside rng, {task.__name__}{signature}; got "
-            f"{', '.join(cell.settings) or 'nothing'}: {error}"
-        ) from None
+        needs = f"set what the task takes beside rng, {task.__name__}{signature}"
+        got = ", ".join(cell.settings) or "nothing"
+        raise ArgumentError("grid", f"{needs}; got {got}: {error}") from None

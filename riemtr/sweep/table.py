@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.errors import ArgumentError
 from riemtr.files import write_atomically
 from riemtr.store import Record, read_store
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
@@ -147,7 +148,7 @@ def read_outcomes(
     """Return what :func:`from_records` does of a store, and how many records are damaged."""
     identity, records, damaged = read_store(path)
     if "task" not in identity:
-        raise ValueError(f"store must be that of a sweep; {str(path)!r} is that of another run")
+        raise ArgumentError("store", f"be that of a sweep; {str(path)!r} is that of another run")
     return (*from_records(identity["task"], records), damaged)
 
 

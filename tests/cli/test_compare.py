@@ -198,7 +198,7 @@ def test_whole_recovery_methods(tmp_path):
         (["rayleigh", "--tolerances", "small"], "--tolerances must be numbers separated"),
         (["rayleigh", "--tolerances", "0"], "tolerances must be a list of positive"),
         (["rayleigh", "--max-seconds", "0"], "--max-seconds must be a positive finite number"),
-        (["dictionary-recovery", "rayleigh"], "give it alone"),
+        (["dictionary-recovery", "rayleigh"], "dictionary-recovery must be given alone"),
         (
             ["dictionary-recovery", "--saddles", "2"],
             "--saddles must be left out for dictionary-recovery",

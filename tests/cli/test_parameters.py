@@ -71,10 +71,10 @@ def test_axes_keep_their_order_and_types():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["n"], "-g must look like name=a,b,c, for instance n=10,20; got 'n'"),
-        (["=1"], "-g must look like name=a,b,c"),
+        (["n"], "values must look like name=a,b,c, for instance n=10,20; got 'n'"),
+        (["=1"], "values must look like name=a,b,c"),
         (["n=1,,2"], "a value between any two commas; got 'n=1,,2'"),
-        (["n=1", "n=2"], "-g n is given twice; list all values in one"),
+        (["n=1", "n=2"], "name n once: list all its values in one; got 'n=2'"),
     ],
 )
 def test_what_is_no_axis_is_refused(settings, message):
