@@ -60,17 +60,8 @@ class PatientStream:
     """Output that goes on when it cannot be written, as of ``riemtr recover ... | head``.
 
     The work is not lost with its reader or with a full disk: what is printed after that goes
-    nowhere, and the files that were asked for are written all the same.
-
-    Parameters
-    ----------
-    stream : text stream
-        With a file descriptor, as ``sys.stdout``.
-
-    Attributes
-    ----------
-    error : OSError or None
-        Why it failed; a reader who left is no failure.
+    nowhere, and the files that were asked for are written all the same. ``error`` is why it failed;
+    a reader who left is no failure.
     """
 
     def __init__(self, stream: TextIO):

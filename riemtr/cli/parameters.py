@@ -39,13 +39,8 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
 def parse_named(text: str, known: Collection[str]) -> tuple[str, dict[str, Any]]:
     """Read a name with parameters after colons; the name may be an import path with one itself.
 
-    A path lets modules in the working folder be found.
-
-    Parameters
-    ----------
-    text : str
-    known : collection of str
-        Names that are no modules.
+    A path, whose first part is none of the ``known`` names, lets modules in the working folder be
+    found.
 
     Examples
     --------

@@ -48,15 +48,7 @@ def distinct(parameter: str, named: list[tuple[str, Any]], remedy: str) -> dict[
 
 
 def as_cases(problems: Any, seed: int) -> dict[str, Case]:
-    """Return cases by label.
-
-    Parameters
-    ----------
-    problems : str, tuple, Case, Problem, pymanopt.Problem, or a list or dict of them
-        A name in the registry or an import path ``"package.module:function"``, or a pair of it and
-        parameters; a dict gives labels of its own.
-    seed : int
-        Source of the data of registered problems.
+    """Return cases by label, those of registered problems with data from the seed.
 
     Examples
     --------

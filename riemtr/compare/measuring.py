@@ -46,12 +46,7 @@ _SAME_POINT = 1e-2
 class Task:
     """What all solvers get: a problem by its label, and a start by its number.
 
-    Attributes
-    ----------
-    seed : tuple of int
-        Of whatever the solver draws.
-    tolerances : tuple of float
-        Gradient norms to reach, loosest first.
+    The seed is that of whatever a solver draws; the tolerances are gradient norms, loosest first.
     """
 
     label: str
@@ -67,20 +62,8 @@ class Task:
 class Ending:
     """What a solver did, in one form for all kinds of solvers.
 
-    Attributes
-    ----------
-    point : point of the manifold
-        Where it ended, unchecked.
-    status : str
-        How it says it ended.
-    claimed, out_of_time : bool
-        Whether it calls itself converged, or out of time.
-    counts : Counts
-        Oracle calls of the whole run.
-    rows : list of Row
-        The run as it went.
-    from_start : bool
-        Whether the first row is the start.
+    The point is unchecked, and the status the solver's own word. ``rows`` are the run as it went,
+    the first of which is the start if ``from_start`` says so.
     """
 
     point: Any
@@ -162,15 +145,10 @@ def warm_up(entrants: Iterable[Entrant]) -> None:
 def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
     """Run a solver once, with a limit of time where it takes one.
 
-    Parameters
-    ----------
-    solver : object
-        With ``solve(problem, start, ...)``; ``rng`` and ``stop`` are passed if it takes them. It
-        returns a :class:`~riemtr.Result`, an object with ``point`` (and ``converged`` or
-        ``success``, ``status``, ``iterations`` where it has them), or the point itself.
-    problem : WatchedProblem
-        The task's, for solvers that keep no history of their own.
-    task : Task
+    Its ``solve(problem, start, ...)`` is passed ``rng`` and ``stop`` if it takes them, and a
+    problem that takes notes if it keeps no history of its own. It returns a
+    :class:`~riemtr.Result`, an object with ``point`` (and ``converged`` or ``success``, ``status``,
+    ``iterations`` where it has them), or the point itself.
     """
     limit = task.demands.max_seconds
     options: dict[str, Any] = {"rng": np.random.default_rng(task.seed)}

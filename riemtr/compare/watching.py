@@ -25,14 +25,8 @@ _COLUMNS = {
 class Watched:
     """A cost, or what it knows at a point, that counts what is asked of it; all else is its own.
 
-    Parameters
-    ----------
-    watched : object
-        A cost with ``at(point)``, or what that returned.
-    counts : Counts
-        To count into: every call of a function, and a value that is no function once.
-    on_gradient : callable
-        Called with what :meth:`at` returned, once its gradient is known.
+    Every call of a function counts, and a value that is no function once. ``on_gradient`` is called
+    with what :meth:`at` returned, once its gradient is known.
     """
 
     def __init__(

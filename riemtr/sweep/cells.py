@@ -139,14 +139,8 @@ def make_cells(
 ) -> list[Cell]:
     """Return the cells of a grid, every setting with every seed, the last name fastest.
 
-    Parameters
-    ----------
-    task : str
-        The task's name.
-    grid : mapping or list of mappings
-        The values of each name, all combinations of which are run; or the settings one by one.
-    seeds : iterable of int
-        Nonnegative; each is one repetition.
+    The grid has the values of each name, all combinations of which are run; or it is a list of the
+    settings one by one.
 
     Examples
     --------

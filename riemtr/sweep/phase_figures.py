@@ -27,12 +27,7 @@ _SIGNIFICANT = 4.0
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """Where half of the trials succeed: ``y = factor * n**exponent``.
-
-    Attributes
-    ----------
-    factor, exponent : float
-    """
+    """Where half of the trials succeed: ``y = factor * n**exponent``."""
 
     factor: float
     exponent: float
@@ -74,14 +69,7 @@ class Map:
 
 
 def success_map(table: Table, name: str) -> Map:
-    """Return the success rates of a sweep over one of the maps of a phase transition.
-
-    Parameters
-    ----------
-    table : Table
-        Of :func:`riemtr.sweep.phase_transition.trial`. Cells that failed are left out.
-    name : {"k-n", "p-n"}
-    """
+    """Return the success rates of a map, "k-n" or "p-n"; cells that failed are left out."""
     axis = name[0]
     everything = {(row["n"], row[axis]) for row in table.rows}
     n, y = (np.array(sorted(set(values))) for values in zip(*everything, strict=True))
@@ -105,24 +93,12 @@ def success_map(table: Table, name: str) -> Map:
 def fit_power_law(
     n: np.ndarray, y: np.ndarray, success: np.ndarray, *, rising: bool
 ) -> PowerLaw | None:
-    """Fit the boundary by logistic regression on log n and log y.
+    """Fit the boundary by logistic regression on log n and log y, of trials that succeeded or not.
 
     The probability of success is ``1 / (1 + exp(-(a + b log n + c log y)))``, and one half where
-    ``y = exp(-a / c) n**(-b / c)``.
-
-    Parameters
-    ----------
-    n, y : arrays
-        Dimension, and k or p, of each trial.
-    success : array of bool
-    rising : bool
-        Whether success is expected where y is large.
-
-    Returns
-    -------
-    PowerLaw or None
-        None where all trials succeed, or all fail, or y makes no difference beyond chance, or the
-        opposite of the one expected.
+    ``y = exp(-a / c) n**(-b / c)``. There is no law where all trials succeed, or all fail, or y
+    makes no difference beyond chance, or the opposite of the one expected: ``rising`` says whether
+    success is expected where y is large.
 
     Examples
     --------
@@ -161,20 +137,11 @@ def _logistic(features: np.ndarray, success: np.ndarray) -> tuple[np.ndarray, fl
 
 
 def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
-    """Return where the success rate crosses one half, at one n.
+    """Return where the success rate crosses one half, at one n, of increasing values of y.
 
     The crossing that misjudges the fewest trials, as if the rate were a step there: it needs no
     model, and isolated outliers do not move it. Between the two values of y around it the rates are
     interpolated in log y; NaN where the step would lie outside the values.
-
-    Parameters
-    ----------
-    y : array
-        Increasing.
-    rate : array
-        Success rates.
-    rising : bool
-        Whether success is expected where y is large.
 
     Examples
     --------
@@ -197,17 +164,7 @@ def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
 def figure(maps: Mapping[str, Map], title: str = "") -> Any:
     """Draw maps side by side: white where all trials succeed, black where all fail.
 
-    Parameters
-    ----------
-    maps : mapping
-        Maps by name.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib Figure
-        It needs the extra ``plot``.
+    Returns a matplotlib Figure, which needs the extra ``plot``.
     """
     figure_class = require("matplotlib.figure", extra="plot").Figure
     drawing = figure_class(figsize=(5.6 * len(maps) + 0.6, 5.0), layout="constrained")

@@ -239,25 +239,9 @@ def run_maps(
 ) -> dict[str, Table]:
     """Run the trials of maps, each into a store of its own, ``<map>.sqlite`` in a folder.
 
-    A folder is for one experiment: it is refused if it has a map of another.
-
-    Parameters
-    ----------
-    what : PhaseTransition
-    maps : sequence of str
-        Of "k-n" and "p-n".
-    folder : Path
-    repetitions : int
-        Trials of each setting; the paper has five.
-    run : callable
-        :func:`sweep`, perhaps with some of its options set: backend, n_jobs, resume...
-    progress : bool or callable
-        As that of :func:`sweep`, with the map's name as the stage.
-
-    Returns
-    -------
-    dict
-        Tables by map.
+    A folder is for one experiment: it is refused if it has a map of another. ``run`` is
+    :func:`sweep`, perhaps with some of its options set; ``progress`` is as there, with the map's
+    name as the stage. Returns tables by map.
     """
     _check_folder(folder, what)
     tables = {}
