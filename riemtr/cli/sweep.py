@@ -19,7 +19,7 @@ from riemtr.cli.options import Quiet, Resume, ShowProgress
 from riemtr.cli.parameters import parse_axes
 from riemtr.cli.progress import shown
 from riemtr.errors import ArgumentError
-from riemtr.files import made_folder
+from riemtr.files import check_folder, made_folder
 from riemtr.imports import imported, look_here
 from riemtr.progress import Watcher
 from riemtr.summary import Summary
@@ -156,8 +156,7 @@ def sweep(
     )
     try:
         with refusing(ValueError, TypeError, ImportError, OSError):
-            if out.exists() and not out.is_dir():
-                raise NotADirectoryError(f"{out} is a file; choose a folder for --out")
+            check_folder(out)
             # None is left behind where the sweep is refused.
             with made_folder(out), shown(progress and not quiet) as watch:
                 if name == NAME:

@@ -21,11 +21,18 @@ _STYLES = ("-", "--", "-.", ":")
 AXES = {"seconds": "seconds", "oracles": "oracle calls"}
 """What runs are measured in, in words."""
 
+# Marks at the end of a run: their shape, their two colours, and what they mean.
+_ENDS = (
+    ("o", "0.35", "0.35", "certified minimizer"),
+    ("X", "0.35", _BAD, "saddle point or maximizer"),
+    ("o", "white", "0.35", "neither, or undecided"),
+)
 # Below this a gradient is rounding; zero has no place on a logarithmic axis.
 _FLOOR = 1e-17
 # Starts drawn of each kind: beyond that lines only hide each other.
 _MOST_STARTS = 8
-_TITLE = 64  # letters that fit above one panel
+# Letters that fit above one panel.
+_TITLE = 64
 
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C", "#8C6D31")
@@ -93,7 +100,8 @@ def profiles_figure(
     -------
     matplotlib Figure
     """
-    measures = [name for name in AXES if name == "seconds" or _counted(comparison)]
+    counted = any(run.oracles for run in comparison.runs)
+    measures = [name for name in AXES if name == "seconds" or counted]
     figure = _new_figure(5.6 * len(measures) + 1.6, 4.4)
     panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
     profiles = [
@@ -164,7 +172,10 @@ def convergence_figure(comparison: Comparison, problem: str | None = None) -> An
     for axes, measure in zip(panels[-1], AXES, strict=True):
         axes.set_xlabel(AXES[measure])
     figure.suptitle(f"{label}: convergence", fontsize=12)
-    _legend_outside(figure, panels[0][-1], _ending_handles())
+    for mark, face, edge, meaning in _ENDS:
+        look = {"color": face, "markeredgecolor": edge, "label": meaning}
+        panels[0][-1].plot([], [], mark, **look)
+    _legend_outside(figure, panels[0][-1])
     return figure
 
 
@@ -197,31 +208,9 @@ def _draw_runs(axes: Any, comparison: Comparison, runs: list[Run], measure: str)
     _plain_axes(axes)
 
 
-def _ending_handles() -> list[Any]:
-    line = require("matplotlib.lines", extra="plot").Line2D
-    marks = (
-        ("o", "certified minimizer", "0.35", "0.35"),
-        ("X", "saddle point or maximizer", "0.35", _BAD),
-        ("o", "neither, or undecided", "white", "0.35"),
-    )
-    return [
-        line([], [], linestyle="", marker=mark, color=face, markeredgecolor=edge, label=label)
-        for mark, label, face, edge in marks
-    ]
-
-
-def _counted(comparison: Comparison) -> bool:
-    return any(run.oracles for run in comparison.runs)
-
-
-def _legend_outside(figure: Any, axes: Any, further: list[Any] | None = None) -> None:
+def _legend_outside(figure: Any, axes: Any) -> None:
     handles, _ = axes.get_legend_handles_labels()
-    figure.legend(
-        handles=[*handles, *(further or [])],
-        loc="outside right center",
-        frameon=False,
-        fontsize=9.5,
-    )
+    figure.legend(handles=handles, loc="outside right center", frameon=False, fontsize=9.5)
 
 
 def _plain_axes(axes: Any) -> None:

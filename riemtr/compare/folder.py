@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from riemtr.compare import figures
 from riemtr.compare.page import write_page
 from riemtr.compare.records import COUNTS, Comparison
 from riemtr.errors import ArgumentError, MissingExtraError
-from riemtr.files import save_figure, save_json, write_atomically
+from riemtr.files import check_folder, save_figure, save_json, write_atomically
 
 JOURNAL = "runs.sqlite"
 """Runs as they are finished, until all of them are written: neither a kill nor Ctrl-C costs any."""
@@ -47,21 +46,6 @@ class Written:
     left_out: list[str]
 
 
-def check_folder(folder: Path, force: bool = False) -> None:
-    """Refuse a folder that holds a comparison already, is none, or cannot be made."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise NotADirectoryError(f"{there} is a file; choose a folder")
-    if not os.access(there, os.W_OK):
-        raise PermissionError(f"{there} cannot be written to; choose another folder")
-    present = [path.name for path in _ours(folder)]
-    if present and not force:
-        raise FileExistsError(
-            f"{folder} holds a comparison already ({', '.join(present)}); choose another folder, "
-            "or pass force=True to replace it"
-        )
-
-
 def journal_path(folder: Path, *, force: bool = False, resume: bool = False) -> Path:
     """Check a folder, and return where it keeps a run as soon as it is finished."""
     if force and resume:
@@ -74,7 +58,7 @@ def journal_path(folder: Path, *, force: bool = False, resume: bool = False) -> 
             "reads it: continue it with resume=True, choose another folder, or pass force=True to "
             "replace it"
         )
-    check_folder(folder, force or unfinished)
+    check_folder(folder, _ours(folder), force or unfinished)
     if force:
         path.unlink(missing_ok=True)
     return path
@@ -104,9 +88,9 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
     ['comparison.json', 'runs.csv', 'environment.json']
     """
     folder = Path(folder)
-    check_folder(folder, force)
-    folder.mkdir(parents=True, exist_ok=True)
     before = _ours(folder)
+    check_folder(folder, before, force)
+    folder.mkdir(parents=True, exist_ok=True)
     files = [
         comparison.save(folder / "comparison.json"),
         write_atomically(folder / "runs.csv", runs_csv(comparison).encode()),
@@ -121,16 +105,19 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
             files += write(comparison, folder)
         except MissingExtraError as error:
             left_out.append(f"no {what}: {error}")
-    for stale in set(before) - set(files):  # only now: the new comparison is there
+    for stale in {folder / name for name in before} - set(
+        files
+    ):  # only now: the new ones are there
         stale.unlink()
     if not comparison.settings.get("interrupted"):
         (folder / JOURNAL).unlink(missing_ok=True)
     return Written(files, left_out)
 
 
-def _ours(folder: Path) -> list[Path]:
-    named = [folder / name for name in OURS if (folder / name).exists()]
-    return named + sorted(folder.glob(_FIGURES))
+def _ours(folder: Path) -> list[str]:
+    """Return the names of files that belong to a comparison."""
+    figures = sorted(path.name for path in folder.glob(_FIGURES))
+    return [name for name in OURS if (folder / name).exists()] + figures
 
 
 def _write_page(comparison: Comparison, folder: Path) -> list[Path]:

@@ -101,7 +101,7 @@ def test_a_folder_is_replaced_only_by_force(tmp_path, no_pictures):
     assert f"saved in {tmp_path}: comparison.json, runs.csv" in outcome.output
     refused = compare(*arguments)
     assert refused.exit_code == 2
-    assert "pass --force to replace it" in refused.stderr
+    assert "pass --force to replace them" in refused.stderr
     assert refused.stdout == ""
     assert compare(*arguments, "--force").exit_code == 0
 

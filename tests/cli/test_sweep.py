@@ -222,4 +222,4 @@ def test_a_file_is_no_folder(here):
     (here / "out").write_text("precious")
     outcome = own(here, "-g", "n=1")
     assert outcome.exit_code == 2
-    assert "is a file; choose a folder for --out" in outcome.stderr
+    assert "is a file; choose a folder" in outcome.stderr
