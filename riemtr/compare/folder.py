@@ -105,10 +105,8 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
             files += write(comparison, folder)
         except MissingExtraError as error:
             left_out.append(f"no {what}: {error}")
-    for stale in {folder / name for name in before} - set(
-        files
-    ):  # only now: the new ones are there
-        stale.unlink()
+    for stale in {folder / name for name in before} - set(files):
+        stale.unlink()  # only now: the new comparison is there
     if not comparison.settings.get("interrupted"):
         (folder / JOURNAL).unlink(missing_ok=True)
     return Written(files, left_out)
