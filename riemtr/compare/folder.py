@@ -7,9 +7,8 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from riemtr.compare import figures
 from riemtr.compare.page import write_page
@@ -31,16 +30,8 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Written:
-    """What was written.
-
-    Attributes
-    ----------
-    files : list of Path
-    left_out : list of str
-        What could not be, for lack of a package or of runs, in sentences.
-    """
+class Written(NamedTuple):
+    """The files that were written, and in sentences what could not be, for lack of a package."""
 
     files: list[Path]
     left_out: list[str]

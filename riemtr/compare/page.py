@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -184,7 +184,10 @@ def _troubles(comparison: Comparison) -> Summary | None:
         if not run.certified:
             key = (run.solver, run.problem, ENDINGS[run.ending], _COUNT.sub("", run.status))
             found.setdefault(key, []).append(run)
-    rows = [(*key[:3], str(len(runs)), _steepest(runs), key[3]) for key, runs in found.items()]
+    rows = []
+    for (*which, said), runs in found.items():
+        norms = [run.gradient_norm for run in runs if run.gradient_norm is not None]
+        rows.append((*which, str(len(runs)), f"{max(norms):.2g}" if norms else "", said))
     rows += [
         (one["solver"], one["problem"], "does not apply", "", "", one["reason"])
         for one in comparison.settings.get("not_applicable", [])
@@ -195,11 +198,6 @@ def _troubles(comparison: Comparison) -> Summary | None:
     notes = (f"{more} more in the data beside this page.",) if more > 0 else ()
     headings = ("solver", "problem", "how", "runs", "gradient norm at most", "what it said")
     return Summary("", table=Table(headings, tuple(rows[:_TROUBLES]), "lllrrl"), notes=notes)
-
-
-def _steepest(runs: Sequence[Run]) -> str:
-    norms = [run.gradient_norm for run in runs if run.gradient_norm is not None]
-    return f"{max(norms):.2g}" if norms else ""
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
