@@ -1,4 +1,4 @@
-"""What a computation runs on, and figures were measured with: versions, processors, BLAS."""
+"""The environment of a computation or a measurement: versions, processors, BLAS."""
 
 from __future__ import annotations
 

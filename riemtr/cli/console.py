@@ -55,7 +55,7 @@ def say(text: str, *, style: str = "", stderr: bool = False) -> None:
 def in_options(message: str) -> str:
     """Return a message in terms of the options of the command that runs.
 
-    What Python writes as ``rank='auto'`` or ``max_seconds`` is typed as ``--rank auto`` and
+    A name that Python writes as ``rank='auto'`` or ``max_seconds`` is typed as ``--rank auto`` and
     ``--max-seconds``, where the command has such an option.
     """
 

@@ -27,7 +27,7 @@ from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM
 DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
 
 _UNLIMITED = 10**6
-# What Python prints of an object that says nothing of itself.
+# The text that Python prints of an object that says nothing of itself.
 _ADDRESS = re.compile(
     r"<(?:function |bound method )?([\w.]+(?:<\w+>[\w.]*)*)[^<>]* at 0x[0-9a-f]+>"
 )
@@ -42,7 +42,7 @@ _LOG_COSH_RADIUS = 0.5
 
 @dataclass(frozen=True)
 class Demands:
-    """What a comparison asks of every solver.
+    """The demands of a comparison on every solver.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class Entrant:
     Attributes
     ----------
     name : str
-        What it is called there.
+        The solver's name there.
     make : callable
         ``make(problem, demands)`` returns the solver for a problem.
     spelling : str or None
-        What names it on the command line; None for a solver that was passed as an object.
+        Its name on the command line; None for a solver that was passed as an object.
     """
 
     name: str

@@ -19,7 +19,7 @@ from riemtr.errors import ArgumentError, require
 _BAD = "#b00020"
 _STYLES = ("-", "--", "-.", ":")
 AXES = {"seconds": "seconds", "oracles": "oracle calls"}
-"""What runs are measured in, in words."""
+"""Measures of a run, in words."""
 
 # Marks at the end of a run: their shape, their two colours, and what they mean.
 _ENDS = (
@@ -92,7 +92,7 @@ def profiles_figure(
     ----------
     comparison : Comparison
     solved : {"certified", "reached"}
-        What counts as solved: see :func:`~riemtr.compare.performance_profile`.
+        The runs that count as solved: see :func:`~riemtr.compare.performance_profile`.
     tolerance : float, optional
         For "reached": one of the comparison's, the tightest by default.
 

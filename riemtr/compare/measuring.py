@@ -44,7 +44,7 @@ _SAME_POINT = 1e-2
 
 @dataclass(frozen=True)
 class Task:
-    """What all solvers get: a problem by its label, and a start by its number.
+    """The task that all solvers get: a problem by its label, and a start by its number.
 
     The seed is that of whatever a solver draws; the tolerances are gradient norms, loosest first.
     """
@@ -60,7 +60,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Ending:
-    """What a solver did, in one form for all kinds of solvers.
+    """The end of a run, in one form for all kinds of solvers.
 
     The point is unchecked, and the status the solver's own word. ``rows`` are the run as it went,
     the first of which is the start if ``from_start`` says so.
@@ -323,7 +323,7 @@ def trajectory(task: Task, rows: list[Row], *, from_start: bool) -> dict[str, li
     shown = [(s, oracle_calls(counts, task), cost, norm) for s, cost, norm, counts in rows]
     if not from_start:
         start = task.case.problem.at(task.start.point)
-        # What happened to this cost on the way through easier ones is not known: a step, no slope.
+        # Nobody knows what happened to this cost on the way through easier ones: a step, no slope.
         until = shown[0][:2] if shown else (0.0, 0)
         shown[:0] = [(*when, start.cost, start.gradient_norm) for when in ((0.0, 0), until)]
     kept = np.unique(np.linspace(0, len(shown) - 1, min(len(shown), _MOST_ROWS)).astype(int))

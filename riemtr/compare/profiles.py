@@ -21,7 +21,7 @@ from riemtr.errors import ArgumentError, unknown_name
 MEASURES = ("seconds", "oracles")
 SOLVED = ("certified", "reached")
 LEAST = {"seconds": 1e-6, "oracles": 1}
-"""What clocks and counters can tell apart; less counts as so much, or ratios mean nothing."""
+"""The least that clocks and counters tell apart; less counts as so much, or ratios mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def performance_profile(
     ----------
     comparison : Comparison
     measure : {"seconds", "oracles"}
-        What is to be small.
+        The measure that is to be small.
     solved : {"certified", "reached"}
         "certified": riemtr certifies that the run ended at a minimizer; measured to its end, with
         all that the solver does about the curvature. "reached": the gradient alone, as usually

@@ -1,4 +1,4 @@
-"""What a comparison measured: plain records, as Python objects, as JSON and as a table."""
+"""The records of a comparison: plain, as Python objects, as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Run:
     counts : dict
         Oracle calls of the whole run by name.
     reached : tuple of Reach
-        Those of the comparison's tolerances that were reached, loosest first.
+        The tolerances of the comparison that were reached, loosest first.
     trajectory : dict
         Equal-length lists "seconds", "oracles" (cost, gradient and Hessian calls together),
         "cost", "gradient_norm": the run as it went, thinned to at most a few hundred rows.
@@ -192,7 +192,7 @@ class Comparison(Summarised):
     Attributes
     ----------
     settings : dict
-        What was asked for: "problems" (name and parameters by label), "solvers" (descriptions by
+        As asked for: "problems" (name and parameters by label), "solvers" (descriptions by
         name), "starts", "seed", "tolerances", "max_seconds" and so on; "command" reproduces it,
         None where no command can.
     environment : dict

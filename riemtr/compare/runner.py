@@ -261,7 +261,7 @@ class _Comparing:
             self.descriptions.setdefault(one.name, {}).setdefault(said, []).append(label)
 
     def description(self, name: str) -> str:
-        """What a solver was, on every problem or on each."""
+        """Say what a solver was, on every problem or on each."""
         found = self.descriptions.get(name, {name: []})
         if len(found) == 1:
             return next(iter(found))

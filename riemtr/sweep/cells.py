@@ -1,4 +1,4 @@
-"""What a sweep is made of: cells, each a setting of every parameter and a seed; and running one."""
+"""The cells of a sweep, each a setting of every parameter and a seed; and running one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Task = Callable[..., Mapping[str, Any]]
 """``task(rng, **settings)``: a function of a module; returns numbers and strings by name."""
 
 Value = int | float | bool | str | None
-"""What a setting, or what a task returns, may be."""
+"""A setting, or a result of a task."""
 
 SEED, SECONDS, FAILURE = "seed", "cell_seconds", "failure"
 """Columns of a table that belong to the cell itself: no setting and no result has these names."""
@@ -108,13 +108,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a cell.
+    """The outcome of a cell.
 
     Attributes
     ----------
     cell : Cell
     values : dict
-        What the task returned; empty where it failed.
+        The results of the task; empty where it failed.
     failure : Failure or None
     seconds : float
         Time the cell took.

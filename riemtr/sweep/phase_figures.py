@@ -21,7 +21,7 @@ _NOT_THERE = "#dfe7ef"
 _TITLE = 50
 # Weight of the penalty on the slopes: without one they are infinite where no trials overlap.
 _RIDGE = 1e-2
-# What y must explain, in log-likelihood: chance alone gives more in one of some 400 cases.
+# The log-likelihood that y must explain: chance alone gives more in one of some 400 cases.
 _SIGNIFICANT = 4.0
 
 

@@ -62,7 +62,7 @@ _CROSSINGS = 5
 
 @dataclass(frozen=True)
 class PhaseTransition:
-    """What to map.
+    """The experiment to map.
 
     Parameters
     ----------
