@@ -19,10 +19,10 @@ from benchmarks.timing import one_blas_thread, settings
 one_blas_thread()
 
 from riemtr.compare import Comparison, compare, write_folder  # noqa: E402
-from riemtr.compare.summary import lines  # noqa: E402
 
 SOLVERS = ("practical", "exact", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
 OURS = ("practical", "exact")
+COUNTED = ("certified", "deceived")
 PROBLEMS = (
     "rayleigh",
     ("dictionary-learning", {"n": 20}),
@@ -47,10 +47,9 @@ def summary(comparison: Comparison) -> list[str]:
     for name in comparison.solvers:
         parts = []
         for kind in ("random", "saddle"):
-            mine = [one for one in lines(comparison) if one.solver == name and one.kind == kind]
-            certified, runs = sum(one.certified for one in mine), sum(one.runs for one in mine)
-            deceived = sum(one.deceived for one in mine)
-            parts.append(f"{certified:>7}/{runs:<4}{deceived:>9}")
+            mine = [run for run in comparison.runs if (run.solver, run.kind) == (name, kind)]
+            certified, deceived = (sum(getattr(run, how) for run in mine) for how in COUNTED)
+            parts.append(f"{certified:>7}/{len(mine):<4}{deceived:>9}")
         found.append(f"{name:<14}" + "".join(f"{part:>26}" for part in parts))
     return found
 

@@ -23,13 +23,15 @@ one_blas_thread()
 import numpy as np  # noqa: E402
 
 from riemtr.sweep import sweep  # noqa: E402
-from riemtr.sweep.phase_report import run_maps, save_maps, title  # noqa: E402
 from riemtr.sweep.phase_transition import (  # noqa: E402
     DICTIONARIES,
     GRIDS,
     MAPS,
     METHODS,
     PhaseTransition,
+    run_maps,
+    save_maps,
+    title,
 )
 
 RESULTS = Path(__file__).parent / "results" / "phase_transition"

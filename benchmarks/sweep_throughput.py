@@ -1,7 +1,8 @@
 """Two workers against one, on the trials of a phase transition, kept in a store.
 
 The same cells are run with one process and with two in turn, so that both see the same machine.
-Starting processes is not counted: the clock begins when each of them has ended its first cell.
+Starting processes is not counted: the clock begins when each of them has ended its first cell. Two
+sweeps of one worker each, side by side, show how much of two cores the machine gives.
 
     python -m benchmarks.sweep_throughput [--quick]
 """
@@ -13,6 +14,7 @@ import os
 import statistics
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +68,22 @@ def main() -> None:
     grid = cells(n, count)
     print(settings())
     print(f"\n{len(grid) * repetitions} trials, n = {n}, p = {5 * n * n}, {rounds} rounds")
-    ratios, values = [], []
+    ratios, limits, values = [], [], []
     for _ in range(rounds):
         (one, first), (two, second) = (run(grid, repetitions, workers) for workers in (1, 2))
+        with ThreadPoolExecutor(2) as both:
+            apart = sum(rate for rate, _ in both.map(run, [grid] * 2, [repetitions] * 2, [1] * 2))
         ratios.append(two / one)
+        limits.append(apart / one)
         values += [[o.values["error"] for o in table.outcomes] for table in (first, second)]
-        print(f"one worker {one:6.1f} cells/s, two {two:6.1f} cells/s, ratio {two / one:.2f}")
+        print(
+            f"one worker {one:6.1f} cells/s, two {two:6.1f} cells/s, ratio {two / one:.2f}; two "
+            f"sweeps side by side {apart:6.1f} cells/s, ratio {apart / one:.2f}"
+        )
     load = f"load of the machine {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     same = all(value == values[0] for value in values)
-    print(f"median ratio {statistics.median(ratios):.2f}; same results: {same}; {load}")
+    found, limit = statistics.median(ratios), statistics.median(limits)
+    print(f"median ratio {found:.2f}, of two sweeps {limit:.2f}; same results: {same}; {load}")
 
 
 if __name__ == "__main__":

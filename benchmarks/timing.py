@@ -37,6 +37,10 @@ def interleaved(
 
 def settings() -> str:
     """One line that says what the figures were measured with."""
-    from riemtr.environment import environment, in_one_line
+    from riemtr.environment import environment
 
-    return in_one_line(environment())
+    found = environment()
+    versions = [f"{name} {version}" for name, version in found["packages"].items() if version]
+    blas = [f"{b['name']} {b['version']} ({b['threads']} threads)" for b in found["blas"]]
+    parts = [f"Python {found['python']}", *versions, f"{found['cores']} cores"]
+    return ", ".join([*parts, *([f"BLAS {', '.join(blas)}"] if blas else [])])

@@ -1,4 +1,4 @@
-"""What a computation runs on, and figures were measured with: versions, processors, BLAS."""
+"""The environment of a computation or a measurement: versions, processors, BLAS."""
 
 from __future__ import annotations
 
@@ -46,20 +46,6 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def in_one_line(environment: dict[str, Any]) -> str:
-    """Return what :func:`environment` found, for people."""
-    packages = ", ".join(
-        f"{name} {version}" for name, version in environment["packages"].items() if version
-    )
-    blas = ", ".join(
-        f"{b['name']} {b['version']} ({b['threads']} threads)" for b in environment["blas"]
-    )
-    return (
-        f"Python {environment['python']}, {packages}, {environment['cores']} cores"
-        f"{f', BLAS {blas}' if blas else ''}"
-    )
 
 
 def _version(name: str) -> str | None:

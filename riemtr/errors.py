@@ -24,11 +24,11 @@ class ArgumentError(ValueError):
     parameter : str
         The argument's name in Python.
     requirement : str
-        What it must do or be: "be an integer of at least 1".
+        The verb and what follows it: "be an integer of at least 1".
     value : object
-        What came instead; ``...`` where that does not help.
+        The value that came instead; ``...`` where that does not help.
     remedy : str
-        What to do about it; may be empty.
+        The way out; may be empty.
 
     Examples
     --------

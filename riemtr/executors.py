@@ -76,19 +76,10 @@ class WorkerDied(RuntimeError):
 class Workers:
     """An executor, and how to replace it.
 
-    Attributes
-    ----------
-    start : callable
-        Returns a new executor.
-    stop : callable
-        Gives up what an executor is running.
-    count : callable
-        How many tasks run at once, as of now.
-    deaths : tuple of types
-        Exceptions that mean that the worker of one task died; after ``BrokenExecutor`` the whole
-        executor must be replaced.
-    expendable : bool
-        Whether a task that hangs may be ended with its process.
+    ``start`` returns a new one, ``stop`` gives up what one is running, and ``count`` says how many
+    tasks run at once, as of now. ``deaths`` are exceptions that mean that the worker of one task
+    died; after ``BrokenExecutor`` the whole executor must be replaced. Where it is ``expendable``,
+    a task that hangs may be ended with its process.
     """
 
     start: Callable[[], Executor]
@@ -157,25 +148,14 @@ def run_all(
     tries: int = 3,
     max_seconds: float = math.inf,
 ) -> None:
-    """Run tasks, keeping what ends as soon as it ends.
+    """Run tasks in the order of the items, keeping what ends as soon as it ends.
 
     When a worker dies, any of the tasks given out may have killed it. They become suspects, and
     are run alone once all others have ended: one that then kills its workers ``tries`` times has
-    failed, and no other task suffers from it.
-
-    Parameters
-    ----------
-    work : callable
-        Does one item.
-    items : sequence
-        In the order to start them in.
-    workers : Workers
-    keep : callable
-        Gets items with their outcomes or errors; also those that had ended when Ctrl-C was pressed.
-    tries : int
-    max_seconds : float
-        Time for one task. It is interrupted where it runs Python code; one that hangs elsewhere is
-        ended with its process, where it has one.
+    failed, and no other task suffers from it. A task that takes longer than ``max_seconds`` is
+    interrupted where it runs Python code; one that hangs elsewhere is ended with its process, where
+    it has one. ``keep`` gets items with their outcomes or errors, also those that had ended when
+    Ctrl-C was pressed.
     """
     limited = partial(_within, work, max_seconds, workers.expendable)
     waiting, suspects = deque(range(len(items))), deque[int]()
@@ -361,14 +341,10 @@ class Helpers(Executor):
 
 
 def packed(work: Callable[..., R], *, by_value: bool = False) -> bytes:
-    """Pickle a function by its name; one of ``__main__``, or if asked to of any file, as its code.
+    """Pickle a function by its name; one of ``__main__``, or ``by_value`` of any file, as its code.
 
-    Parameters
-    ----------
-    work : callable
-    by_value : bool
-        Whether workers cannot be expected to have the function's module, as on other machines.
-        A package is taken to be installed there too.
+    Workers on other machines cannot be expected to have the function's module. A package is taken
+    to be installed there too.
     """
     cloudpickle = _joblib_part("cloudpickle")
     module = sys.modules.get(getattr(work, "__module__", ""))

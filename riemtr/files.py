@@ -8,7 +8,7 @@ import math
 import os
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -65,6 +65,21 @@ def made_folder(path: Path) -> Iterator[None]:
             for folder in new:
                 folder.rmdir()
         raise
+
+
+def check_folder(folder: Path, present: Iterable[str] = (), force: bool = False) -> None:
+    """Refuse a folder that cannot be written, or holds what would be replaced without force."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{there} is a file; choose a folder")
+    if not os.access(there, os.W_OK):
+        raise PermissionError(f"{there} cannot be written to; choose another folder")
+    names = ", ".join(name for name in present if (folder / name).exists())
+    if names and not force:
+        raise FileExistsError(
+            f"{folder} holds results already ({names}); choose another folder, or pass force=True "
+            f"to replace them"
+        )
 
 
 def save_figure(path: Path, figure: Any) -> Path:

@@ -1,4 +1,4 @@
-"""What makes a run the same as an earlier one, and how two differ, in words.
+"""The identity of a run: whether it is the same as an earlier one, and how two differ, in words.
 
 An identity is made of what JSON knows: settings as they are, solvers and other objects by their
 attributes, functions by their source, data by a hash. A changed comment, layout or docstring leaves

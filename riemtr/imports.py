@@ -18,16 +18,10 @@ _INSTALLED = "-packages" + os.sep  # site-packages, or dist-packages
 
 
 def imported(path: str, what: str) -> Any:
-    """Return the object that a path ``package.module:attribute`` names.
+    """Return the object that a path ``package.module:attribute`` names, be it one of an attribute.
 
-    Whatever goes wrong, in the module itself too, is a ValueError that says what.
-
-    Parameters
-    ----------
-    path : str
-        The attribute may be one of an attribute: ``module:Class.method``.
-    what : str
-        What the object is to be, for errors: "the solver".
+    Whatever goes wrong, in the module itself too, is a ValueError that says what the object was to
+    be: "the solver".
 
     Examples
     --------

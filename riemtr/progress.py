@@ -28,7 +28,7 @@ class Progress:
     Attributes
     ----------
     stage : str
-        What is being done, in a word or two.
+        The work being done, in a word or two.
     done : int
         How much of the stage is done.
     total : int or None
@@ -36,7 +36,7 @@ class Progress:
     seconds : float
         Time since the run began.
     detail : object
-        What it was that was done last: a text, or a record whose text says it.
+        The piece of work that was done last: a text, or a record whose text says it.
     """
 
     stage: str

@@ -74,7 +74,7 @@ class Store:
     path : path or None
         A file that exists must be a store of the same identity; it is never overwritten otherwise.
     identity : mapping
-        What the results depend on, as JSON knows it.
+        All that the results depend on, as JSON knows it.
     resume : bool
         Whether the file may hold records already.
     kind : str
@@ -83,7 +83,7 @@ class Store:
     Attributes
     ----------
     records : dict
-        What is known, by key.
+        All that is known, by key.
     damaged : int
         Records that could not be read, and are missing.
 

@@ -13,9 +13,8 @@ from riemtr.data import BernoulliGaussian, Conditioned
 from riemtr.recovery import recover_dictionary
 from riemtr.summary import BAD, DOUBTFUL, GOOD, Summary, Table, clean
 from riemtr.sweep import sweep
-from riemtr.sweep.boundary import PowerLaw
-from riemtr.sweep.phase_figures import Map
-from riemtr.sweep.summary import maps_summary, table_summary
+from riemtr.sweep.phase_figures import Map, PowerLaw
+from riemtr.sweep.phase_transition import maps_summary
 
 CODES = "\x1b[31mred\x1b[0m \x07 \r \x9b31m \u202e"
 TABLE = Table(
@@ -174,7 +173,7 @@ def failing(rng, n):
 
 
 def test_a_sweep_has_means_over_the_runs_of_a_setting_that_ended():
-    summary = table_summary(sweep(failing, {"n": [1, 2, 3]}, repetitions=2))
+    summary = sweep(failing, {"n": [1, 2, 3]}, repetitions=2).summary()
     assert summary.table.headings == ("n", "runs", "twice", "odd", "word")
     rows = summary.table.texts()
     assert rows == [("1", "2", "2", "1", "w1"), ("2", "2", "4", "0", "w2"), ("3", "0", "", "", "")]
@@ -184,7 +183,7 @@ def test_a_sweep_has_means_over_the_runs_of_a_setting_that_ended():
 
 
 def test_a_long_table_of_a_sweep_is_cut():
-    summary = table_summary(sweep(failing, {"n": list(range(-21, 10))}, repetitions=1))
+    summary = sweep(failing, {"n": list(range(-21, 10))}, repetitions=1).summary()
     assert len(summary.table.rows) == 20
     assert summary.notes[0] == "... 11 more settings"
     assert summary.notes[-1] == "... and 2 other errors; the table has all of them"

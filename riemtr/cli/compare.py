@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from riemtr.cli import INTERRUPTED, USAGE_ERROR
-from riemtr.cli.console import console, refusing, say
-from riemtr.cli.options import OUTPUT, Force, Parameters, Quiet, Resume, Rng, ShowProgress
+from riemtr.cli.console import console, given, refusing, say
+from riemtr.cli.options import Force, Parameters, Quiet, Resume, Rng, ShowProgress, output
 from riemtr.cli.parameters import parse_named, parse_parameters
 from riemtr.cli.progress import shown
 from riemtr.compare import (
@@ -31,8 +31,8 @@ from riemtr.compare.recovery_methods import METHODS
 from riemtr.errors import ArgumentError, unknown_name
 from riemtr.problems import available
 
-_STARTS = "Where to start"
-_FAIRNESS = "What to ask of each solver"
+_starts = partial(typer.Option, min=0, rich_help_panel="Where to start")
+_fairness = partial(typer.Option, rich_help_panel="What to ask of each solver")
 
 
 def compare(
@@ -58,60 +58,40 @@ def compare(
     rng: Rng = 0,
     starts: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            help=f"Random starts of each problem: 20 if not given, 5 for {RECOVERY}.",
-            rich_help_panel=_STARTS,
-        ),
+        _starts(help=f"Random starts of each problem: 20 if not given, 5 for {RECOVERY}."),
     ] = None,
     saddles: Annotated[
         int | None,
-        typer.Option(
-            min=0,
+        _starts(
             help="Starts at exact saddle points, where the slope is zero but one way leads down: "
             "5 if not given.",
-            rich_help_panel=_STARTS,
         ),
     ] = None,
     tolerances: Annotated[
         str | None,
-        typer.Option(
+        _fairness(
             metavar="NUMBERS",
             help="Slopes (gradient norms) to reach, separated by commas: 1e-2,1e-4,1e-6 if not "
             "given.",
-            rich_help_panel=_FAIRNESS,
         ),
     ] = None,
     curvature_tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="Downward curvature that counts as none: 1e-6 if not given.",
-            rich_help_panel=_FAIRNESS,
-        ),
+        float | None, _fairness(help="Downward curvature that counts as none: 1e-6 if not given.")
     ] = None,
     max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            help=f"Time for each run: 10 if not given, 60 for {RECOVERY}.",
-            rich_help_panel=_FAIRNESS,
-        ),
+        float | None, _fairness(help=f"Time for each run: 10 if not given, 60 for {RECOVERY}.")
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option(
+        _fairness(
             min=1,
             help="Run each so often, all solvers in turn, and keep the median time: 1 if not "
             "given.",
-            rich_help_panel=_FAIRNESS,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where to put tables, figures and a page with everything.",
-            rich_help_panel=OUTPUT,
-        ),
+        output(metavar="FOLDER", help="Where to put tables, figures and a page with everything."),
     ] = None,
     resume: Resume = False,
     force: Force = False,
@@ -143,15 +123,8 @@ def compare(
 
     - `riemtr compare dictionary-recovery --solvers riemtr,picard-o,fastica -p n=30`
     """
-    given = {
-        "starts": starts,
-        "saddles": saddles,
-        "tolerances": tolerances,
-        "curvature_tolerance": curvature_tolerance,
-        "max_seconds": max_seconds,
-        "repeats": repeats,
-    }
-    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    limits = ("tolerances", "curvature_tolerance", "max_seconds", "repeats")
+    chosen = given(locals(), "starts", "saddles", *limits)
     with refusing(ValueError, TypeError, ImportError, OSError):
         kept: dict[str, Any] = {"store": None, "resume": resume}
         if out is not None:
@@ -163,7 +136,8 @@ def compare(
         if any(name.split(":")[0] == RECOVERY for name in names):
             run = _recovery(names, wanted, settings, chosen)
         else:
-            problems = _problems(names, settings)
+            read = [parse_named(name, known=available()) for name in names]
+            problems = [(name, {**settings, **own}) for name, own in read]
             entrants = [_entrant(name) for name in wanted or DEFAULT]
             if tolerances is not None:
                 chosen["tolerances"] = _numbers(tolerances)
@@ -181,11 +155,6 @@ def compare(
     if not found.runs:
         say("error: nothing that was asked for could be run", stderr=True)
     raise typer.Exit(0 if found.runs else USAGE_ERROR)
-
-
-def _problems(names: list[str], shared: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    read = [parse_named(name, known=available()) for name in names]
-    return [(name, {**shared, **own}) for name, own in read]
 
 
 def _entrant(text: str) -> Entrant:
@@ -209,7 +178,7 @@ def _recovery(
 ) -> Callable[..., Comparison]:
     """Return what compares recovery methods."""
     if len(names) > 1:
-        raise ValueError(f"{RECOVERY} compares methods, not solvers: give it alone")
+        raise ArgumentError(RECOVERY, "be given alone: it compares methods, not solvers")
     unused = sorted(set(chosen) - {"starts", "max_seconds"})
     if unused:
         raise ArgumentError(unused[0], f"be left out for {RECOVERY}")

@@ -55,7 +55,7 @@ def say(text: str, *, style: str = "", stderr: bool = False) -> None:
 def in_options(message: str) -> str:
     """Return a message in terms of the options of the command that runs.
 
-    What Python writes as ``rank='auto'`` or ``max_seconds`` is typed as ``--rank auto`` and
+    A name that Python writes as ``rank='auto'`` or ``max_seconds`` is typed as ``--rank auto`` and
     ``--max-seconds``, where the command has such an option.
     """
 
@@ -67,6 +67,12 @@ def in_options(message: str) -> str:
         return option if value in (None, "=True") else f"{option} {value[1:].strip(chr(39))}"
 
     return re.sub(r"\b([a-z]+(?:_[a-z]+)*)\b(=(?:'[^']*'|[\w.]*\w))?", typed, message)
+
+
+def given(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return what a command was given of some options; others have no value, and a default."""
+    chosen = {name: getattr(values[name], "value", values[name]) for name in names}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, refusing, say
 from riemtr.cli.progress import shown, stopping_at_the_next
 from riemtr.errors import require
-from riemtr.files import save_figure
+from riemtr.files import check_folder, save_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery import figures as draw
 from riemtr.recovery.landscape import draw_landscape, escape_saddles
@@ -84,14 +84,7 @@ def _folder(out: Path | None, force: bool) -> Path:
         number, out = 2, FOLDER
         while out.exists() and not force:
             out, number = Path(f"{FOLDER}-{number}"), number + 1
-    present = [name for name in _CAPTIONS if (out / name).exists()]
-    if present and not force:
-        raise FileExistsError(
-            f"{out} holds figures already ({', '.join(present)}); choose another folder, or add "
-            f"--force to replace them"
-        )
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"{out} is a file; choose a folder for --out")
+    check_folder(out, _CAPTIONS, force)
     out.mkdir(parents=True, exist_ok=True)
     return out
 

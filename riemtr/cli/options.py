@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from typing import Annotated
 
 import typer
 
 OUTPUT = "What to keep and show"
 """Heading of the options about output."""
+
+output = partial(typer.Option, rich_help_panel=OUTPUT)
 
 Parameters = Annotated[
     list[str] | None,
@@ -24,24 +27,11 @@ Rng = Annotated[
     typer.Option(min=0, metavar="SEED", help="Source of the random data, the starts and all else."),
 ]
 Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Continue what is in the folder: run only what is missing.",
-        rich_help_panel=OUTPUT,
-    ),
+    bool, output("--resume", help="Continue what is in the folder: run only what is missing.")
 ]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace what exists.", rich_help_panel=OUTPUT)
-]
-ShowProgress = Annotated[
-    bool,
-    typer.Option("--progress/--no-progress", help="Show how far it is.", rich_help_panel=OUTPUT),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Print only one line, at the end.", rich_help_panel=OUTPUT),
-]
+Force = Annotated[bool, output("--force", help="Replace what exists.")]
+ShowProgress = Annotated[bool, output("--progress/--no-progress", help="Show how far it is.")]
+Quiet = Annotated[bool, output("--quiet", "-q", help="Print only one line, at the end.")]
 
 
 class SolverName(str, Enum):

@@ -6,30 +6,9 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from riemtr import problems
-from riemtr.errors import unknown_name
-from riemtr.imports import look_here, place
-from riemtr.problems.registry import is_path
-
-_WORDS = {"true": True, "false": False, "none": None}
-
-
-def parse_value(text: str) -> Any:
-    """Read a value: an integer, a number, true, false, none, or else the text itself.
-
-    Examples
-    --------
-    >>> [parse_value(text) for text in ("50", "1e-2", "True", "none", "camera")]
-    [50, 0.01, True, None, 'camera']
-    """
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+from riemtr.compare.cases import in_text, parse_value
+from riemtr.errors import ArgumentError
+from riemtr.imports import look_here
 
 
 def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
@@ -42,17 +21,17 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
     >>> parse_parameters(["n"])
     Traceback (most recent call last):
     ...
-    ValueError: a parameter must look like name=value, for instance -p n=50; got 'n'
+    riemtr.errors.ArgumentError: a parameter must look like name=value, for instance -p n=50; got
+    'n'
     """
     parameters: dict[str, Any] = {}
     for setting in settings:
         name, equals, value = (part.strip() for part in setting.partition("="))
         if not (name and equals):
-            raise ValueError(
-                f"a parameter must look like name=value, for instance -p n=50; got {setting!r}"
-            )
+            form = "look like name=value, for instance -p n=50"
+            raise ArgumentError("a parameter", form, setting)
         if name in parameters:
-            raise ValueError(f"parameter {name!r} is set twice; give it once")
+            raise ArgumentError("parameter", f"be given once; {name!r} is set twice")
         parameters[name] = parse_value(value)
     return parameters
 
@@ -60,13 +39,8 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
 def parse_named(text: str, known: Collection[str]) -> tuple[str, dict[str, Any]]:
     """Read a name with parameters after colons; the name may be an import path with one itself.
 
-    A path lets modules in the working folder be found.
-
-    Parameters
-    ----------
-    text : str
-    known : collection of str
-        Names that are no modules.
+    A path, whose first part is none of the ``known`` names, lets modules in the working folder be
+    found.
 
     Examples
     --------
@@ -82,7 +56,7 @@ def parse_named(text: str, known: Collection[str]) -> tuple[str, dict[str, Any]]
     for setting in rest:
         if re.search(r",\s*\w+\s*=", setting):
             corrected = ":".join([name, *re.split(r",\s*(?=\w+\s*=)", ":".join(rest))])
-            raise ValueError(f"parameters must be separated by colons: {corrected}; got {text!r}")
+            raise ArgumentError("parameters", f"be separated by colons: {corrected}", text)
     return name, parse_parameters(rest)
 
 
@@ -98,12 +72,12 @@ def parse_axes(settings: Sequence[str]) -> dict[str, list[Any]]:
     for setting in settings:
         name, equals, text = (part.strip() for part in setting.partition("="))
         if not (name and equals and text):
-            raise ValueError(f"-g must look like name=a,b,c, for instance n=10,20; got {setting!r}")
+            raise ArgumentError("values", "look like name=a,b,c, for instance n=10,20", setting)
         if name in axes:
-            raise ValueError(f"-g {name} is given twice; list all values in one")
+            raise ArgumentError("values", f"name {name} once: list all its values in one", setting)
         values = [value.strip() for value in text.split(",")]
         if not all(values):
-            raise ValueError(f"-g must have a value between any two commas; got {setting!r}")
+            raise ArgumentError("values", "have a value between any two commas", setting)
         axes[name] = [parse_value(value) for value in values]
     return axes
 
@@ -116,24 +90,4 @@ def format_parameters(parameters: dict[str, Any]) -> str:
     >>> format_parameters({"n": 50, "image": None})
     'n=50 image=none'
     """
-    lower = {True: "true", False: "false", None: "none"}
-    return " ".join(
-        f"{name}={lower[value] if value is None or isinstance(value, bool) else value}"
-        for name, value in parameters.items()
-    )
-
-
-def build_problem(name: str, parameters: dict[str, Any], rng: int) -> problems.Case:
-    """Build a problem by name or path; whatever does not fit is a ValueError that says what."""
-    if not is_path(name) and name not in problems.available():
-        own = "a function or a Problem of your own is module:name"
-        raise unknown_name("the problem", name, problems.available(), own)
-    try:
-        return problems.build(name, rng=rng, **parameters)
-    except Exception as error:  # of a builder that anyone may have written
-        where = place(error)
-        if isinstance(error, (ValueError, ImportError, OSError)) and not where:
-            raise
-        kind = "" if isinstance(error, TypeError) else f"{type(error).__name__}: "
-        what = f"{name!r} with {format_parameters(parameters)}" if parameters else repr(name)
-        raise ValueError(f"cannot build {what}: {kind}{error}{where}") from error
+    return " ".join(f"{name}={in_text(value)}" for name, value in parameters.items())

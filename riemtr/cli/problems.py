@@ -8,7 +8,8 @@ import typer
 
 from riemtr import problems as registry
 from riemtr.cli.console import console, refusing
-from riemtr.cli.parameters import build_problem, format_parameters, parse_named
+from riemtr.cli.parameters import format_parameters, parse_named
+from riemtr.compare.cases import build_case
 from riemtr.summary import BAD, Cell, Summary, Table
 
 
@@ -62,15 +63,17 @@ def _in_a_sentence(name: str) -> Cell:
 def _show_one(name: str) -> None:
     with refusing(ValueError, ImportError, OSError):
         name, _ = parse_named(name, known=registry.available())
-        case = build_problem(name, {}, rng=0)
+        case = build_case(name, {}, seed=0)
         sentence, parameters = registry.describe(name)
     manifold = case.problem.manifold
+    numbers = (f" -p {key}={value}" for key, value in parameters.items() if type(value) is int)
+    setting = next(numbers, "")
     pairs = (
         ("problem", sentence),
         ("searched", f"{manifold}, dimension {manifold.dim}"),
         ("solution", _knowledge(case.truth)),
         ("parameters", format_parameters(parameters) or "none"),
-        ("solve it", _example(name, parameters)),
+        ("solve it", f"riemtr solve {name}{setting}"),
     )
     console().print(Summary(name, pairs))
 
@@ -81,9 +84,3 @@ def _knowledge(truth: registry.Truth | None) -> str:
     if truth.cost is not None and truth.distance is not None:
         return "known, with its cost: the result is compared with both"
     return "known: the result is compared with it"
-
-
-def _example(name: str, parameters: dict[str, object]) -> str:
-    numbers = [key for key, value in parameters.items() if type(value) is int]
-    setting = f" -p {numbers[0]}={parameters[numbers[0]]}" if numbers else ""
-    return f"riemtr solve {name}{setting}"

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
+from zipfile import BadZipFile
 
+import numpy as np
 import typer
 
-from riemtr.cli.console import console, in_options, refusing, say, tracing
-from riemtr.cli.files import check_target, read_start, save_plot, save_result
-from riemtr.cli.options import OUTPUT, Force, Parameters, Quiet, Rng, ShowProgress, SolverName
-from riemtr.cli.parameters import (
-    build_problem,
-    format_parameters,
-    parse_named,
-    parse_parameters,
-)
-from riemtr.compare.truth import nearness
+from riemtr.cli.console import console, given, in_options, refusing, say, tracing
+from riemtr.cli.options import Force, Parameters, Quiet, Rng, ShowProgress, SolverName, output
+from riemtr.cli.parameters import format_parameters, parse_named, parse_parameters
+from riemtr.compare.cases import build_case
+from riemtr.compare.measuring import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
+from riemtr.files import check_expansion, save_figure, save_json
 from riemtr.problems import Truth, available
-from riemtr.solvers import ExactTRM, PracticalTRM, Result, TrustRegion
+from riemtr.solvers import ExactTRM, PracticalTRM, Result, load_result
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.observers import LiveTable
 
 _DATA = (".npz", ".json")
 _FIGURES = (".png", ".pdf", ".svg")
-_METHOD = "How to solve it"
+_method = partial(typer.Option, rich_help_panel="How to solve it")
 
 
 def solve(
@@ -43,67 +43,45 @@ def solve(
     rng: Rng = 0,
     start: Annotated[
         Path | None,
-        typer.Option(
+        _method(
             metavar="FILE",
             help="Where to begin: a point in .npy, its parts in .npz, or a result that was saved. "
             "A random point if not given.",
-            rich_help_panel=_METHOD,
         ),
     ] = None,
     solver: Annotated[
         SolverName,
-        typer.Option(
+        _method(
             metavar="NAME",
             help="`practical` adapts its radius: the one to use. `exact` takes exact steps within "
             "a fixed radius: the one the paper analyses.",
-            rich_help_panel=_METHOD,
         ),
     ] = SolverName.practical,
     radius: Annotated[
-        float | None,
-        typer.Option(
-            help="Fixed radius of the exact solver: 0.1 if not given.", rich_help_panel=_METHOD
-        ),
+        float | None, _method(help="Fixed radius of the exact solver: 0.1 if not given.")
     ] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(
+        _method(
             help="Slope (gradient norm) that counts as zero: 1e-7 of the scale of the cost's "
             "derivatives if not given.",
-            rich_help_panel=_METHOD,
         ),
     ] = None,
     curvature_tolerance: Annotated[
         float | None,
-        typer.Option(
+        _method(
             help="Downward curvature that counts as none: 1e-6 of the largest curvature if not "
             "given.",
-            rich_help_panel=_METHOD,
         ),
     ] = None,
-    max_iterations: Annotated[
-        int | None,
-        typer.Option(help="Stop after so many iterations.", rich_help_panel=_METHOD),
-    ] = None,
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(help="Stop after so many seconds.", rich_help_panel=_METHOD),
-    ] = None,
+    max_iterations: Annotated[int | None, _method(help="Stop after so many iterations.")] = None,
+    max_seconds: Annotated[float | None, _method(help="Stop after so many seconds.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Save point, history and certificate: .npz or .json.",
-            rich_help_panel=OUTPUT,
-        ),
+        output(metavar="FILE", help="Save point, history and certificate: .npz or .json."),
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Save the convergence plot: .png, .pdf or .svg.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, output(metavar="FILE", help="Save the convergence plot: .png, .pdf or .svg.")
     ] = None,
     force: Force = False,
     progress: ShowProgress = True,
@@ -137,21 +115,26 @@ def solve(
     - `riemtr solve rayleigh --start run.npz --tolerance 1e-12` goes on from there
     """
     with refusing(ValueError, ImportError, OSError):
-        method = _make_solver(
-            solver, radius, tolerance, curvature_tolerance, max_iterations, max_seconds
-        )
+        limits = ("tolerance", "curvature_tolerance", "max_iterations", "max_seconds")
+        options = given(locals(), "radius", *limits)
+        if radius is not None and solver is not SolverName.exact:
+            own = "leave it out, or add --solver exact"
+            raise ArgumentError(
+                "radius", "be that of the exact solver, which is fixed", radius, own
+            )
+        method = (ExactTRM if solver is SolverName.exact else PracticalTRM)(**options)
         for target, suffixes in ((out, _DATA), (plot, _FIGURES)):
             if target is not None:
                 check_target(target, suffixes, force)
         if plot is not None:
             require("matplotlib", extra="plot")
         name, named = parse_named(name, known=available())
-        given = parse_parameters(parameter or [])
-        for twice in sorted(set(given) & set(named)):
-            raise ValueError(f"parameter {twice!r} is set twice; give it once")
-        given |= named
+        settings = parse_parameters(parameter or [])
+        for twice in sorted(set(settings) & set(named)):
+            raise ArgumentError("parameter", f"be given once; {twice!r} is set twice")
+        settings |= named
         begin = None if start is None else read_start(start)
-        case = build_problem(name, given, rng)
+        case = build_case(name, settings, rng)
         if begin is not None:
             start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
     screen = console()
@@ -164,7 +147,7 @@ def solve(
 
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
-    title = f"{name} {format_parameters({**given, 'rng': rng})}, {solver.value} solver"
+    title = f"{name} {format_parameters({**settings, 'rng': rng})}, {solver.value} solver"
     if quiet:
         say(result.summary().line)
     else:
@@ -190,39 +173,94 @@ def solve(
 def _compared(result: Result, truth: Truth) -> str:
     """Compare the result with what is known about the solution."""
     parts = []
-    found = nearness(truth, result.point, result.cost)
-    if found.distance is not None:
-        parts.append(f"distance {found.distance:.2e} from the known solution")
-    if found.excess is not None:
+    distance, excess, lowest = nearness(truth, result.point, result.cost)
+    if distance is not None:
+        parts.append(f"distance {distance:.2e} from the known solution")
+    if excess is not None:
         parts.append(
-            f"cost within {abs(found.excess):.1e} of the known minimum"
-            if found.lowest
-            else f"cost {found.excess:.1e} above the known minimum"
+            f"cost within {abs(excess):.1e} of the known minimum"
+            if lowest
+            else f"cost {excess:.1e} above the known minimum"
         )
-        if not found.lowest and result.converged:
+        if not lowest and result.converged:
             parts.append("a local minimum, not the lowest: try another --rng")
     return "; ".join(parts)
 
 
-def _make_solver(
-    solver: SolverName,
-    radius: float | None,
-    tolerance: float | None,
-    curvature_tolerance: float | None,
-    max_iterations: int | None,
-    max_seconds: float | None,
-) -> TrustRegion:
-    given = {
-        "radius": radius,
-        "tolerance": tolerance,
-        "curvature_tolerance": curvature_tolerance,
-        "max_iterations": max_iterations,
-        "max_seconds": max_seconds,
+def check_target(path: Path, suffixes: tuple[str, ...], force: bool) -> None:
+    """Raise an error where a file could not be written later; ``force`` allows overwriting."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{path} must end in {' or '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; choose a file name")
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists; choose another name, or add --force to replace it")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: the folder is read-only")
+
+
+def save_result(path: Path, result: Result, about: dict[str, Any], force: bool = False) -> None:
+    """Save a result as ``.npz`` or ``.json``; ``force`` allows overwriting.
+
+    The archive is the one of :meth:`riemtr.Result.save`. JSON is for other programs: it holds
+    ``about``, the numbers of the result, its point, history and certificate.
+    """
+    certificate = result.certificate  # which an archive holds only where it is known
+    if path.suffix.lower() != ".json":
+        result.save(path, about, overwrite=force)
+        return
+    content = {
+        **about,
+        "status": result.status.name.lower(),
+        "reason": str(result.reason),
+        "converged": result.converged,
+        "certified": bool(result.certified),
+        "cost": result.cost,
+        "gradient_norm": result.gradient_norm,
+        "iterations": result.iterations,
+        "seconds": result.seconds,
+        "counts": result.counts.as_dict(),
+        # The direction is as long as the point.
+        "certificate": {
+            name: value
+            for name, value in vars(certificate).items()
+            if name not in ("direction", "curvature")
+        },
+        "point": result.point,
+        "history": result.history,
     }
-    options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    if solver is SolverName.exact:
-        return ExactTRM(**options)
-    if radius is not None:
-        own = "leave it out, or add --solver exact"
-        raise ArgumentError("radius", "be that of the exact solver, which is fixed", radius, own)
-    return PracticalTRM(**options)
+    save_json(path, content)
+
+
+def read_start(path: Path) -> Any:
+    """Read where to begin: an array, the arrays of a product's point, or a result that was saved.
+
+    The arrays of an ``.npz`` are the parts of the point, in their order.
+    """
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.load(path, allow_pickle=False)
+        check_expansion(path)
+        with np.load(path, allow_pickle=False) as archive:
+            if "result" in archive.files:
+                return load_result(path)
+            parts = [archive[name] for name in archive.files]
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {str(path)!r}") from None
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise ValueError(
+            f"{path} must be a point: an array in .npy, arrays in .npz, or a result that riemtr "
+            f"saved; got: {error}"
+        ) from error
+    return parts[0] if len(parts) == 1 else parts
+
+
+def save_plot(path: Path, result: Result, title: str) -> None:
+    """Save the convergence plot; needs the extra ``plot``, and no display."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    result.plot(figure.subplots()).set_title(title)
+    save_figure(path, figure)

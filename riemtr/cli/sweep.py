@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, in_options, refusing, say
+from riemtr.cli.console import console, given, in_options, refusing, say
 from riemtr.cli.options import Quiet, Resume, ShowProgress
+from riemtr.cli.parameters import parse_axes
 from riemtr.cli.progress import shown
-from riemtr.cli.sweep_tasks import own_task, phase_transition
-from riemtr.files import made_folder
+from riemtr.errors import ArgumentError
+from riemtr.files import check_folder, made_folder
+from riemtr.imports import imported, look_here
+from riemtr.progress import Watcher
+from riemtr.summary import Summary
+from riemtr.sweep import Table, read
 from riemtr.sweep import sweep as run_sweep
-from riemtr.sweep.phase_transition import NAME
+from riemtr.sweep.cells import FAILURE, SECONDS
+from riemtr.sweep.phase_transition import (
+    FIGURE,
+    MAPS,
+    NAME,
+    SUMMARY,
+    PhaseTransition,
+    maps_summary,
+    run_maps,
+    save_maps,
+)
 
-_PHASE = "For phase-transition"
-_OWN = "For a task of your own"
-_HOW = "How to run it"
-
+Report = tuple[list[Table], Summary, list[Path]]
+"""Tables, what to say of them, and the files that were written."""
 
 Map = Enum("Map", {"k_n": "k-n", "p_n": "p-n", "both": "both"}, type=str)
 Grid = Enum("Grid", {"quick": "quick", "default": "default", "paper": "paper"}, type=str)
@@ -36,11 +50,27 @@ Method = Enum(
 Kind = Enum("Kind", {"identity": "identity", "conditioned": "conditioned"}, type=str)
 Backend = Enum("Backend", {"serial": "serial", "processes": "processes", "dask": "dask"}, type=str)
 
+_phase = partial(typer.Option, rich_help_panel=f"For {NAME}")
+_how = partial(typer.Option, rich_help_panel="How to run it")
+
+_MAP = """`k-n`: nonzeros k against dimension n, with p = 5 n² log n samples. `p-n`: samples p
+against n, with k = 0.2 n. Both if not given."""
+_GRID = """`quick`: seconds. `default`: 5 to 7 minutes on 2 cores. `paper`: n to 150, hours, and
+1.4 GB for each worker."""
+_METHOD = """`practical` if not given; `no-continuation`: the same without its continuation in mu;
+`exact`: exact steps within a fixed radius, on a smaller grid."""
+_KIND = """`identity`, as in the paper, if not given; `conditioned`: complete dictionaries, with
+preconditioning."""
+_BACKEND = "This process, several on this machine, or a Dask cluster; same results."
+_CHANGES = "Resume, and keep what is there though the task's code was changed since."
+_KEPT = """interrupted; cells that had ended by then, if any, are kept: repeat with --resume to run
+the others"""
+
 
 def sweep(
     name: Annotated[
         str,
-        typer.Argument(help="`phase-transition`, or a function of your own: `module:function`."),
+        typer.Argument(help=f"`{NAME}`, or a function of your own: `module:function`."),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put the results.")],
     repetitions: Annotated[
@@ -50,66 +80,22 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Resume, and run again what failed.")
     ] = False,
-    accept_changes: Annotated[
-        bool,
-        typer.Option(
-            "--accept-changes",
-            help="Resume, and keep what is there though the task's code was changed since.",
-        ),
-    ] = False,
+    accept_changes: Annotated[bool, typer.Option("--accept-changes", help=_CHANGES)] = False,
     progress: ShowProgress = True,
     quiet: Quiet = False,
-    map_name: Annotated[
-        Map | None,
-        typer.Option(
-            "--map",
-            help="`k-n`: nonzeros k against dimension n, with p = 5 n² log n samples. `p-n`: "
-            "samples p against n, with k = 0.2 n. Both if not given.",
-            rich_help_panel=_PHASE,
-        ),
-    ] = None,
-    grid: Annotated[
-        Grid | None,
-        typer.Option(
-            help="`quick`: seconds. `default`: 5 to 7 minutes on 2 cores. `paper`: n to 150, "
-            "hours, and 1.4 GB for each worker.",
-            rich_help_panel=_PHASE,
-        ),
-    ] = None,
-    method: Annotated[
-        Method | None,
-        typer.Option(
-            help="`practical` if not given; `no-continuation`: the same without its continuation "
-            "in mu; `exact`: exact steps within a fixed radius, on a smaller grid.",
-            rich_help_panel=_PHASE,
-        ),
-    ] = None,
-    dictionary: Annotated[
-        Kind | None,
-        typer.Option(
-            help="`identity`, as in the paper, if not given; `conditioned`: complete "
-            "dictionaries, with preconditioning.",
-            rich_help_panel=_PHASE,
-        ),
-    ] = None,
+    map_name: Annotated[Map | None, _phase("--map", help=_MAP)] = None,
+    grid: Annotated[Grid | None, _phase(help=_GRID)] = None,
+    method: Annotated[Method | None, _phase(help=_METHOD)] = None,
+    dictionary: Annotated[Kind | None, _phase(help=_KIND)] = None,
     condition_number: Annotated[
-        float | None,
-        typer.Option(
-            help="Of the conditioned dictionaries: 10 if not given.", rich_help_panel=_PHASE
-        ),
+        float | None, _phase(help="Of the conditioned dictionaries: 10 if not given.")
     ] = None,
     noise: Annotated[
-        float | None,
-        typer.Option(
-            help="Noise relative to the size of the data: 0 if not given.", rich_help_panel=_PHASE
-        ),
+        float | None, _phase(help="Noise relative to the size of the data: 0 if not given.")
     ] = None,
     mu: Annotated[
         float | None,
-        typer.Option(
-            help="Smoothing, and the error that counts as success: 0.01 if not given.",
-            rich_help_panel=_PHASE,
-        ),
+        _phase(help="Smoothing, and the error that counts as success: 0.01 if not given."),
     ] = None,
     values: Annotated[
         list[str] | None,
@@ -118,35 +104,19 @@ def sweep(
             "-g",
             metavar="NAME=A,B,C",
             help="Values of an argument of your function; all combinations are run.",
-            rich_help_panel=_OWN,
+            rich_help_panel="For a task of your own",
         ),
     ] = None,
-    backend: Annotated[
-        Backend,
-        typer.Option(
-            help="This process, several on this machine, or a Dask cluster; same results.",
-            rich_help_panel=_HOW,
-        ),
-    ] = Backend.processes,
+    backend: Annotated[Backend, _how(help=_BACKEND)] = Backend.processes,
     n_jobs: Annotated[
-        int | None,
-        typer.Option(
-            help="How many processes: as many as cores, if not given.", rich_help_panel=_HOW
-        ),
+        int | None, _how(help="How many processes: as many as cores, if not given.")
     ] = None,
     max_seconds: Annotated[
-        float,
-        typer.Option(
-            help="Time for each cell; one that takes longer has failed.", rich_help_panel=_HOW
-        ),
+        float, _how(help="Time for each cell; one that takes longer has failed.")
     ] = math.inf,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Of a Dask cluster; if not given, one is started here.",
-            rich_help_panel=_HOW,
-        ),
+        _how(metavar="ADDRESS", help="Of a Dask cluster; if not given, one is started here."),
     ] = None,
 ) -> None:
     """Run a task over a grid of settings; the result is the same whatever runs it.
@@ -171,20 +141,11 @@ def sweep(
 
     - `riemtr sweep phase-transition --backend dask --scheduler tcp://10.0.0.1:8786 --out maps`
     """
-    phase = {
-        "map": map_name,
-        "grid": grid,
-        "method": method,
-        "dictionary": dictionary,
-        "condition_number": condition_number,
-        "noise": noise,
-        "mu": mu,
-    }
-    given = {
-        key: getattr(value, "value", value) for key, value in phase.items() if value is not None
-    }
+    about = ("map", "grid", "method", "dictionary", "condition_number", "noise", "mu")
+    phase = given({**locals(), "map": map_name}, *about)
     how = partial(
         run_sweep,
+        repetitions=repetitions,
         backend=backend.value,
         n_jobs=n_jobs,
         max_seconds=max_seconds,
@@ -193,42 +154,114 @@ def sweep(
         retry_failed=retry_failed,
         accept_changes=accept_changes,
     )
-    with (
-        refusing(ValueError, TypeError, ImportError, OSError),
-        _explained(),
-        _tidy(out),
-        shown(progress and not quiet) as watch,
-    ):
-        if name == NAME:
-            report = phase_transition(given, values, out, repetitions, how, watch)
-        else:
-            report = own_task(name, given, values, out, repetitions, how, watch)
-    if quiet:
-        say(f"{report.summary.line}: {out}")
-    else:
-        console().print(report.summary)
-        say(f"saved in {out}: {', '.join(path.name for path in report.saved)}")
-    raise typer.Exit(1 if any(table.failed for table in report.tables) else 0)
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Explain how to go on after Ctrl-C."""
     try:
-        yield
+        with refusing(ValueError, TypeError, ImportError, OSError):
+            check_folder(out)
+            # None is left behind where the sweep is refused.
+            with made_folder(out), shown(progress and not quiet) as watch:
+                if name == NAME:
+                    tables, summary, saved = phase_transition(phase, values, out, how, watch)
+                else:
+                    tables, summary, saved = own_task(name, phase, values, out, how, watch)
     except KeyboardInterrupt as error:
-        kept = (
-            "interrupted; cells that had ended by then, if any, are kept: repeat with --resume to "
-            "run the others"
-        )
-        say(in_options(str(error)) or kept, stderr=True)
+        say(in_options(str(error)) or " ".join(_KEPT.split()), stderr=True)
         raise typer.Exit(INTERRUPTED) from None
+    if quiet:
+        say(f"{summary.line}: {out}")
+    else:
+        console().print(summary)
+        say(f"saved in {out}: {', '.join(path.name for path in saved)}")
+    raise typer.Exit(1 if any(table.failed for table in tables) else 0)
 
 
-@contextmanager
-def _tidy(out: Path) -> Iterator[None]:
-    """Make the folder; leave none behind where the sweep is refused."""
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"{out} is a file; choose a folder for --out")
-    with made_folder(out):
-        yield
+def phase_transition(
+    chosen: dict[str, Any],
+    values: list[str] | None,
+    out: Path,
+    how: partial[Table],
+    watch: Watcher,
+) -> Report:
+    """Map where recovery succeeds, with what was given of its options."""
+    if values:
+        own = "it is for a task of your own"
+        raise ArgumentError("values", f"be left out for {NAME}, which has --grid", ..., own)
+    which = chosen.pop("map", "both")
+    maps = MAPS if which == "both" else (which,)
+    what = PhaseTransition(**chosen)
+    if "condition_number" in chosen and what.dictionary != "conditioned":
+        raise ArgumentError("condition_number", "go with --dictionary conditioned; add it")
+    stores = {name: out / f"{name}.sqlite" for name in MAPS}
+    for store in (stores[name] for name in maps):  # not only after the first map
+        if not how.keywords["resume"] and store.exists() and len(read(store)):
+            raise FileExistsError(
+                f"{store} exists: continue it with --resume, or choose another folder"
+            )
+    written = [f"{name}.csv" for name in MAPS if name in maps or stores[name].exists()]
+    check_files(out / name for name in (*written, SUMMARY, FIGURE))
+    times = how.keywords["repetitions"]
+    tables = run_maps(what, maps, out, repetitions=times, run=how, progress=watch)
+    drawn, saved = save_maps(out, what, tables)
+    kept = [stores[name] for name in drawn]
+    return list(tables.values()), maps_summary(drawn, tables.values()), [*kept, *saved]
+
+
+def own_task(
+    name: str,
+    chosen: dict[str, Any],
+    values: list[str] | None,
+    out: Path,
+    how: partial[Table],
+    watch: Watcher,
+) -> Report:
+    """Run a function over a grid of its arguments."""
+    task = _find(name)
+    if chosen:
+        remedy = "set the arguments of your function with -g"
+        raise ArgumentError(next(iter(chosen)), f"go with {NAME}", ..., remedy)
+    axes = parse_axes(values or [])
+    store, csv = out / "cells.sqlite", out / "cells.csv"
+    check_files([csv])
+
+    def renamed(now: Any) -> None:
+        watch(replace(now, stage=name))
+
+    table = how(task, axes if axes else [{}], store=store, progress=renamed)
+    return [table], table.summary(), [store, table.to_csv(csv)]
+
+
+def _find(name: str) -> Callable[..., Any]:
+    """Import a function by the name of its module and its own; modules of this folder included."""
+    if not all(name.partition(":")):
+        form = f"be {NAME!r}, or a function of your own as module:function"
+        raise ArgumentError("the task", form, name)
+    look_here()
+    found = imported(name, "the task")
+    if not callable(found):
+        kind = type(found).__name__
+        raise ArgumentError("the task", f"be a function; {name!r} is of type {kind}")
+    return found
+
+
+def check_files(paths: Iterable[Path]) -> None:
+    """Raise an error where a file to be written exists and is not one that a sweep wrote."""
+    for path in paths:
+        if path.exists() and not _is_ours(path):
+            raise FileExistsError(
+                f"{path} exists, and no sweep wrote it: move it elsewhere, or choose another "
+                f"folder for --out"
+            )
+
+
+def _is_ours(path: Path) -> bool:
+    # By what they hold, so that results of any earlier version are known too.
+    if path.name == FIGURE:
+        # A picture does not say whose it is; it is drawn together with the summary.
+        return _is_ours(path.with_name(SUMMARY))
+    try:
+        if path.name == SUMMARY:
+            content = json.loads(path.read_text())
+            return isinstance(content, dict) and content.get("experiment") == NAME
+        with path.open() as file:
+            return file.readline().rstrip("\n").endswith(f",{SECONDS},{FAILURE}")
+    except (OSError, ValueError):  # a folder, or what is no text
+        return False

@@ -1,4 +1,4 @@
-"""What is to be compared on: registered problems, cases and problems of one's own."""
+"""Problems to compare on, and names with options as they are typed: ``brockett:n=20:k=3``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from riemtr.problems import Case
 from riemtr.problems.registry import is_path
 
 _OBJECTS = (Case, Problem, pymanopt.Problem)
+_WORDS = {"true": True, "false": False, "none": None}
 
 
 def labelled(problems: Any) -> dict[str, Any]:
@@ -28,32 +29,26 @@ def labelled(problems: Any) -> dict[str, Any]:
     ['rayleigh', 'rayleigh:n=5', 'covariance']
     """
     if isinstance(problems, Mapping):
-        given = list(problems.items())
-    else:
-        single = isinstance(problems, (str, *_OBJECTS)) or _is_pair(problems)
-        listed = [problems] if single or not isinstance(problems, Iterable) else list(problems)
-        given = [(_label(one), one) for one in listed]
-    if not given:
-        raise ArgumentError("problems", "name at least one", remedy="see `riemtr problems`")
-    labels = [label for label, _ in given]
-    twice = next((label for label in labels if labels.count(label) > 1), None)
+        return distinct("problems", list(problems.items()), "see `riemtr problems`")
+    single = isinstance(problems, (str, *_OBJECTS)) or _is_pair(problems)
+    listed = [problems] if single or not isinstance(problems, Iterable) else problems
+    return distinct("problems", [(_label(one), one) for one in listed], "see `riemtr problems`")
+
+
+def distinct(parameter: str, named: list[tuple[str, Any]], remedy: str) -> dict[str, Any]:
+    """Return things by name; none, or two of one name, is an error."""
+    if not named:
+        raise ArgumentError(parameter, "name at least one", remedy=remedy)
+    names = [name for name, _ in named]
+    twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ArgumentError(
-            "problems", f"have labels of their own; {twice!r} comes twice", remedy="give it once"
-        )
-    return dict(given)
+        once = "give it once, or in Python as a dict by name"
+        raise ArgumentError(parameter, f"have names of their own; {twice!r} comes twice", ..., once)
+    return dict(named)
 
 
 def as_cases(problems: Any, seed: int) -> dict[str, Case]:
-    """Return cases by label.
-
-    Parameters
-    ----------
-    problems : str, tuple, Case, Problem, pymanopt.Problem, or a list or dict of them
-        A name in the registry or an import path ``"package.module:function"``, or a pair of it and
-        parameters; a dict gives labels of its own.
-    seed : int
-        Source of the data of registered problems.
+    """Return cases by label, those of registered problems with data from the seed.
 
     Examples
     --------
@@ -61,6 +56,22 @@ def as_cases(problems: Any, seed: int) -> dict[str, Case]:
     4
     """
     return {label: _as_case(one, seed) for label, one in labelled(problems).items()}
+
+
+def build_case(name: str, parameters: Mapping[str, Any], seed: int) -> Case:
+    """Build a problem by name or path; whatever does not fit is a ValueError that says what."""
+    if is_path(name):
+        registry.describe(name)  # a module that cannot be imported says so itself
+    elif name not in registry.available():
+        own = "a function or a Problem of your own is module:name"
+        raise unknown_name("the problem", name, registry.available(), own)
+    try:
+        return registry.build(name, rng=seed, **parameters)
+    except Exception as error:  # of the builder, which anyone may have written
+        what, where = with_options(name, parameters), place(error)
+        said = isinstance(error, (ValueError, TypeError, ImportError, OSError)) and not where
+        kind = "" if said else f"{type(error).__name__}: "  # a KeyError says no more than the key
+        raise ValueError(f"cannot build the problem {what!r}: {kind}{error}{where}") from error
 
 
 def spelling(problem: Any) -> str | None:
@@ -87,50 +98,56 @@ def typed(name: str, options: Mapping[str, Any]) -> str | None:
     >>> typed("exact", {"radius": 1 / 3})
     'exact:radius=0.3333333333333333'
     """
-    texts = {key: _typed_value(value) for key, value in options.items()}
-    if None in texts.values():
-        return None
-    return ":".join([name, *(f"{key}={text}" for key, text in texts.items())])
+    plain = [one.item() if isinstance(one, np.generic) else one for one in options.values()]
+    for value in plain:
+        # Commas and colons would end it, and what reads as another type would become one.
+        text = in_text(value)
+        read = parse_value(text.strip())
+        if type(read) is not type(value) or read != value or not text or set(text) & set(",:"):
+            return None
+    return with_options(name, dict(zip(options, plain, strict=True)))
 
 
 def with_options(name: str, options: Mapping[str, Any]) -> str:
-    """Return a name with options for people: ``name:option=value``."""
-    shown = (f"{key}={_short(value)}" for key, value in options.items())
-    return ":".join([name, *shown])
+    """Return a name with options: ``name:option=value``."""
+    return ":".join([name, *(f"{key}={in_text(value)}" for key, value in options.items())])
 
 
-def _typed_value(value: Any) -> str | None:
-    if value is None or isinstance(value, (bool, np.bool_)):
+def in_text(value: Any) -> str:
+    """Return a value as it is typed; of an array the shape.
+
+    Examples
+    --------
+    >>> in_text(True), in_text(1e-2), in_text(np.eye(2))
+    ('true', '0.01', 'array(2, 2)')
+    """
+    if value is None or isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, numbers.Integral):
-        return repr(int(value))
-    if isinstance(value, numbers.Real):
-        return repr(float(value))
-    if not isinstance(value, str) or value != value.strip() or not value:
-        return None
-    # Commas and colons would end it, and what reads as another type would become one.
-    return None if set(value) & set(",:") or _reads_otherwise(value) else value
-
-
-def _reads_otherwise(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text.lower() in ("true", "false", "none")
-    return True
-
-
-def _short(value: Any) -> str:
     return f"array{value.shape}" if isinstance(value, np.ndarray) else str(value)
 
 
+def parse_value(text: str) -> Any:
+    """Read a value: an integer, a number, true, false, none, or else the text itself.
+
+    Examples
+    --------
+    >>> [parse_value(text) for text in ("50", "1e-2", "True", "none", "camera")]
+    [50, 0.01, True, None, 'camera']
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def _is_pair(problem: Any) -> bool:
-    return (
-        isinstance(problem, tuple)
-        and len(problem) == 2
-        and isinstance(problem[0], str)
-        and isinstance(problem[1], Mapping)
-    )
+    if not isinstance(problem, tuple) or len(problem) != 2:
+        return False
+    return isinstance(problem[0], str) and isinstance(problem[1], Mapping)
 
 
 def _label(problem: Any) -> str:
@@ -140,12 +157,17 @@ def _label(problem: Any) -> str:
         return with_options(*problem)
     if isinstance(problem, Case) and problem.name:
         return with_options(problem.name, _changed(problem))
-    if not isinstance(problem, _OBJECTS):
-        raise ValueError(
-            "problems must be names in riemtr.problems.available(), pairs of name and parameters, "
-            f"or Problem objects; got {type(problem).__name__}"
-        )
+    _check(problem)
     return str((problem.problem if isinstance(problem, Case) else problem).manifold)
+
+
+def _check(problem: Any) -> None:
+    if not isinstance(problem, _OBJECTS):
+        raise ArgumentError(
+            "problems",
+            "be names in riemtr.problems.available(), pairs of name and parameters, or Problem "
+            f"objects; got {type(problem).__name__}",
+        )
 
 
 def _changed(case: Case) -> dict[str, Any]:
@@ -165,25 +187,8 @@ def _changed(case: Case) -> dict[str, Any]:
 def _as_case(problem: Any, seed: int) -> Case:
     if isinstance(problem, Case):
         return problem
-    if isinstance(problem, str):
-        return _built(problem, {}, seed)
-    if _is_pair(problem):
-        name, parameters = problem
-        return _built(name, parameters, seed)
-    if not isinstance(problem, _OBJECTS):
-        _label(problem)  # which says what it must be
+    if isinstance(problem, str) or _is_pair(problem):
+        name, parameters = (problem, {}) if isinstance(problem, str) else problem
+        return build_case(name, parameters, seed)
+    _check(problem)
     return Case(as_problem(problem), start=None)
-
-
-def _built(name: str, parameters: Mapping[str, Any], seed: int) -> Case:
-    if not is_path(name) and name not in registry.available():
-        raise unknown_name("the problem", name, registry.available())
-    if is_path(name):
-        registry.describe(name)  # what cannot be imported says so itself
-    try:
-        return registry.build(name, rng=seed, **parameters)
-    except Exception as error:  # of the builder, which anyone may have written
-        what, where = with_options(name, parameters), place(error)
-        said = isinstance(error, (ValueError, TypeError, ImportError, OSError)) and not where
-        kind = "" if said else f"{type(error).__name__}: "  # a KeyError says no more than the key
-        raise ValueError(f"cannot build the problem {what!r}: {kind}{error}{where}") from error

@@ -15,8 +15,8 @@ from typing import Any
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
-from riemtr.compare.cases import typed, with_options
-from riemtr.errors import ArgumentError, DoesNotApply, unknown_name
+from riemtr.compare.cases import distinct, typed, with_options
+from riemtr.errors import DoesNotApply, unknown_name
 from riemtr.imports import imported, place
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
@@ -27,11 +27,12 @@ from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM
 DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
 
 _UNLIMITED = 10**6
-# What Python prints of an object that says nothing of itself.
+# The text that Python prints of an object that says nothing of itself.
 _ADDRESS = re.compile(
     r"<(?:function |bound method )?([\w.]+(?:<\w+>[\w.]*)*)[^<>]* at 0x[0-9a-f]+>"
 )
-_PYMANOPT = {name: type(solver.optimizer) for name, solver in pymanopt_solvers().items()}
+_NAMED: dict[str, Any] = {"exact": ExactTRM, "practical": PracticalTRM, "lbfgs": LBFGS}
+_NAMED |= {name: type(solver.optimizer) for name, solver in pymanopt_solvers().items()}
 # The fixed radius of the exact method where nobody chose another: its own default.
 _RADIUS = inspect.signature(ExactTRM).parameters["radius"].default
 # At most this for the log-cosh cost, which bends on the scale of mu: in units of mu over the size
@@ -41,7 +42,7 @@ _LOG_COSH_RADIUS = 0.5
 
 @dataclass(frozen=True)
 class Demands:
-    """What a comparison asks of every solver.
+    """The demands of a comparison on every solver.
 
     Attributes
     ----------
@@ -65,11 +66,11 @@ class Entrant:
     Attributes
     ----------
     name : str
-        What it is called there.
+        The solver's name there.
     make : callable
         ``make(problem, demands)`` returns the solver for a problem.
     spelling : str or None
-        What names it on the command line; None for a solver that was passed as an object.
+        Its name on the command line; None for a solver that was passed as an object.
     """
 
     name: str
@@ -85,7 +86,7 @@ def solver_names() -> list[str]:
     >>> solver_names()[:3]
     ['exact', 'practical', 'lbfgs']
     """
-    return ["exact", "practical", "lbfgs", *_PYMANOPT]
+    return list(_NAMED)
 
 
 def entrant(name: str, **options: Any) -> Entrant:
@@ -115,14 +116,10 @@ def entrant(name: str, **options: Any) -> Entrant:
     shown, spelled = with_options(name, options), typed(name, options)
     if ":" in name:
         return Entrant(shown, _maker(imported(name, "the solver"), name, options), spelled)
-    if name not in solver_names():
+    if name not in _NAMED:
         own = "your own is 'package.module:attribute'"
-        raise unknown_name("solvers", name, solver_names(), own)
-    if name == "exact":
-        _check_options(name, ExactTRM, options)
-        return Entrant(shown, lambda problem, demands: _exact(problem, demands, options), spelled)
-    kinds: dict[str, Any] = {"practical": PracticalTRM, "lbfgs": LBFGS, **_PYMANOPT}
-    return Entrant(shown, _maker(kinds[name], name, options), spelled)
+        raise unknown_name("solvers", name, _NAMED, own)
+    return Entrant(shown, _maker(_NAMED[name], name, options), spelled)
 
 
 def described(solver: Any) -> str:
@@ -166,22 +163,17 @@ def as_entrants(solvers: Any) -> list[Entrant]:
     """
     if isinstance(solvers, str) or not isinstance(solvers, Iterable):
         solvers = [solvers]
-    if isinstance(solvers, Mapping):
-        pairs = [(name, _as_entrant(solver)) for name, solver in solvers.items()]
-        found = [Entrant(name, made.make, made.spelling) for name, made in pairs]
-    else:
-        found = _numbered(list(solvers))
-    if not found:
-        raise ArgumentError("solvers", f"name at least one of {', '.join(solver_names())}")
+    by_name = solvers if isinstance(solvers, Mapping) else dict(enumerate(solvers))
+    found = [_as_entrant(solver) for solver in by_name.values()]
     names = [one.name for one in found]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ArgumentError(
-            "solvers",
-            f"have names of their own; {twice!r} comes twice",
-            remedy="give it once, or in Python as a dict by name",
-        )
-    return found
+    for index, (given, solver) in enumerate(by_name.items()):
+        if isinstance(solvers, Mapping):
+            found[index] = replace(found[index], name=given)
+        elif names.count(names[index]) > 1 and not isinstance(solver, (str, Entrant)):
+            number = 1 + names[:index].count(names[index])
+            found[index] = replace(found[index], name=f"{names[index]}-{number}")
+    known = f"one of {', '.join(solver_names())}, or one of your own"
+    return list(distinct("solvers", [(one.name, one) for one in found], known).values())
 
 
 def _as_entrant(solver: Any) -> Entrant:
@@ -189,22 +181,8 @@ def _as_entrant(solver: Any) -> Entrant:
         return solver
     if isinstance(solver, str):
         return entrant(solver)
-    return Entrant(_short_name(solver), _maker(solver, _short_name(solver), {}))
-
-
-def _numbered(solvers: list[Any]) -> list[Entrant]:
-    """Return entrants; objects of the same name are numbered, names that were given are not."""
-    found = [_as_entrant(solver) for solver in solvers]
-    names = [one.name for one in found]
-    for index, solver in enumerate(solvers):
-        if names.count(names[index]) > 1 and not isinstance(solver, (str, Entrant)):
-            number = 1 + names[:index].count(names[index])
-            found[index] = replace(found[index], name=f"{names[index]}-{number}")
-    return found
-
-
-def _short_name(solver: Any) -> str:
-    return getattr(solver, "__name__", type(solver).__name__)
+    name = getattr(solver, "__name__", type(solver).__name__)
+    return Entrant(name, _maker(solver, name, {}))
 
 
 def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, Demands], Any]:
@@ -220,54 +198,40 @@ def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, 
             f"solver {name!r} must have a method solve(problem, start), or be something to call "
             f"that returns such an object; got {type(kind).__name__}"
         )
-    _check_options(name, kind, options)
-    return lambda problem, demands: _made(kind, name, demands, options)
-
-
-def _made(kind: Any, name: str, demands: Demands, options: dict[str, Any]) -> Any:
     known = inspect.signature(kind).parameters
-    if isinstance(kind, type) and issubclass(kind, Optimizer):
-        budget = {"max_iterations": _UNLIMITED, "max_cost_evaluations": _UNLIMITED}
-        limits = {
-            "min_gradient_norm": demands.tolerance,
-            "max_time": demands.max_seconds,
-            "verbosity": 0,
-            **({} if issubclass(kind, (NelderMead, ParticleSwarm)) else budget),
-        }
-        return PymanoptSolver(
-            kind(**{**limits, **options}), curvature_tolerance=demands.curvature_tolerance
-        )
-    wishes = {**vars(demands), "max_iterations": _UNLIMITED} if _is_ours(kind) else vars(demands)
-    asked = {key: value for key, value in wishes.items() if key in known}
-    solver = kind(**{**asked, **options})
-    if isinstance(solver, Optimizer):
-        solver = PymanoptSolver(solver)
-    if not hasattr(solver, "solve"):
-        raise ValueError(
-            f"solver {name!r} must return an object with a method solve(problem, start); it "
-            f"returned {type(solver).__name__}"
-        )
-    return solver
+    if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
+        for option in sorted(set(options) - set(known)):
+            takes = ", ".join(known)
+            raise ValueError(f"solver {name!r} has no option {option!r}; it takes {takes}")
 
-
-def _is_ours(kind: Any) -> bool:
-    return kind in (ExactTRM, PracticalTRM, LBFGS)
-
-
-def _exact(problem: Problem, demands: Demands, options: dict[str, Any]) -> Any:
-    cost, radius = problem.cost, _RADIUS
-    if isinstance(cost, DictionaryCost | PartitionedCost):
-        radius = min(radius, _LOG_COSH_RADIUS * cost.mu / max(cost.scale, 1e-300))
-    return _made(ExactTRM, "exact", demands, {"radius": radius, **options})
-
-
-def _check_options(name: str, kind: Any, options: dict[str, Any]) -> None:
-    """Refuse options that a solver does not have, before anything runs."""
-    parameters = inspect.signature(kind).parameters
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-        return
-    for option in options:
-        if option not in parameters:
+    def make(problem: Problem, demands: Demands) -> Any:
+        wishes: dict[str, Any] = {k: value for k, value in vars(demands).items() if k in known}
+        if isinstance(kind, type) and issubclass(kind, Optimizer):
+            wishes = {"min_gradient_norm": demands.tolerance, "max_time": demands.max_seconds}
+            wishes |= {"verbosity": 0}
+            if not issubclass(kind, (NelderMead, ParticleSwarm)):
+                wishes |= {"max_iterations": _UNLIMITED, "max_cost_evaluations": _UNLIMITED}
+        elif kind in (ExactTRM, PracticalTRM, LBFGS):
+            wishes["max_iterations"] = _UNLIMITED
+            if kind is ExactTRM:
+                wishes["radius"] = _radius(problem)
+        solver = kind(**{**wishes, **options})
+        if isinstance(solver, Optimizer):
+            asked = {"curvature_tolerance": demands.curvature_tolerance}
+            solver = PymanoptSolver(solver, **(asked if isinstance(kind, type) else {}))
+        if not hasattr(solver, "solve"):
             raise ValueError(
-                f"solver {name!r} has no option {option!r}; it takes {', '.join(parameters)}"
+                f"solver {name!r} must return an object with a method solve(problem, start); it "
+                f"returned {type(solver).__name__}"
             )
+        return solver
+
+    return make
+
+
+def _radius(problem: Problem) -> float:
+    """Return the fixed radius of the exact method on a problem where nobody chose another."""
+    cost = problem.cost
+    if isinstance(cost, DictionaryCost | PartitionedCost):
+        return min(_RADIUS, _LOG_COSH_RADIUS * cost.mu / max(cost.scale, 1e-300))
+    return _RADIUS

@@ -7,25 +7,80 @@ or let a notebook display it.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from riemtr.compare.colours import PALETTE, colour, places
 from riemtr.compare.profiles import Profile, performance_profile
-from riemtr.compare.records import Comparison, Run
-from riemtr.compare.summary import KINDS, is_recovery
-from riemtr.errors import require
+from riemtr.compare.records import KINDS, Comparison, Run, is_recovery
+from riemtr.errors import ArgumentError, require
 
 _BAD = "#b00020"
 _STYLES = ("-", "--", "-.", ":")
-_MEASURES = {"seconds": "time", "oracles": "oracle calls"}
-_AXES = {"seconds": "seconds", "oracles": "oracle calls"}
+AXES = {"seconds": "seconds", "oracles": "oracle calls"}
+"""Measures of a run, in words."""
+
+# Marks at the end of a run: their shape, their two colours, and what they mean.
+_ENDS = (
+    ("o", "0.35", "0.35", "certified minimizer"),
+    ("X", "0.35", _BAD, "saddle point or maximizer"),
+    ("o", "white", "0.35", "neither, or undecided"),
+)
 # Below this a gradient is rounding; zero has no place on a logarithmic axis.
 _FLOOR = 1e-17
 # Starts drawn of each kind: beyond that lines only hide each other.
 _MOST_STARTS = 8
-_TITLE = 64  # letters that fit above one panel
+# Letters that fit above one panel.
+_TITLE = 64
+
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C", "#8C6D31")
+"""Okabe and Ito's, distinct also to the colour-blind; their yellow and black do not suit every
+background."""
+
+_PLACES = {
+    "exact": 0,
+    "riemtr-exact": 0,
+    "practical": 1,
+    "riemtr": 1,
+    "pymanopt-tr": 2,
+    "pymanopt-cg": 3,
+    "picard-o": 3,
+    "pymanopt-sd": 4,
+    "fastica": 4,
+    "lbfgs": 5,
+    "msp": 5,
+    "pymanopt-nelder-mead": 6,
+    "pymanopt-pso": 7,
+}
+
+
+def places(solvers: Iterable[str]) -> dict[str, int]:
+    """Return a number for each solver: that of its colour in the palette, beyond it the next round.
+
+    Solvers of riemtr's have a place of their own; others get what is free, in the order of the
+    alphabet, so that a solver has one colour in every figure and on every page.
+
+    Examples
+    --------
+    >>> places(["practical", "mine", "exact"])
+    {'practical': 1, 'mine': 2, 'exact': 0}
+    """
+    names = list(solvers)
+    found = {name: _PLACES[name] for name in names if name in _PLACES}
+    free = iter(sorted(set(range(len(names) + len(_PLACES))) - set(found.values())))
+    found.update({name: next(free) for name in sorted(set(names) - set(found))})
+    return {name: found[name] for name in names}
+
+
+def looks(comparison: Comparison, styles: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return a colour and a style of line for each solver, the same in every figure."""
+    names = [*comparison.settings.get("solvers", {}), *comparison.solvers]
+    return {
+        name: (PALETTE[place % len(PALETTE)], styles[place // len(PALETTE) % len(styles)])
+        for name, place in places(dict.fromkeys(names)).items()
+    }
 
 
 def profiles_figure(
@@ -37,7 +92,7 @@ def profiles_figure(
     ----------
     comparison : Comparison
     solved : {"certified", "reached"}
-        What counts as solved: see :func:`~riemtr.compare.performance_profile`.
+        The runs that count as solved: see :func:`~riemtr.compare.performance_profile`.
     tolerance : float, optional
         For "reached": one of the comparison's, the tightest by default.
 
@@ -45,7 +100,8 @@ def profiles_figure(
     -------
     matplotlib Figure
     """
-    measures = [name for name in _MEASURES if name == "seconds" or _counted(comparison)]
+    counted = any(run.oracles for run in comparison.runs)
+    measures = [name for name in AXES if name == "seconds" or counted]
     figure = _new_figure(5.6 * len(measures) + 1.6, 4.4)
     panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
     profiles = [
@@ -54,27 +110,17 @@ def profiles_figure(
     ]
     plain_numbers = require("matplotlib.ticker", extra="plot").LogFormatter
     for axes, profile in zip(panels, profiles, strict=True):
-        finite = [r for ratios in profile.ratios.values() for r in ratios[np.isfinite(ratios)]]
-        right = 1.3 * max(finite, default=1.0) + 0.7
-        for name, (hue, style) in _looks(comparison).items():
-            ratios = profile.ratios[name]
-            solved_ones = ratios[np.isfinite(ratios)]
-            shares = np.arange(1, len(solved_ones) + 1) / max(len(ratios), 1)
-            axes.step(
-                np.concatenate([[1.0], solved_ones, [right]]),
-                np.concatenate([[0.0], shares, [shares[-1] if len(shares) else 0.0]]),
-                where="post",
-                color=hue,
-                linestyle=style,
-                linewidth=2.0,
-                label=name if len(solved_ones) else f"{name} (none)",
-            )
+        steps = profile.steps()
+        for name, (hue, style) in looks(comparison, _STYLES).items():
+            label = name if steps[name][1][-1] else f"{name} (none)"
+            line = {"color": hue, "linestyle": style, "linewidth": 2.0, "label": label}
+            axes.step(*steps[name], where="post", **line)
         axes.set_xscale("log")
         for ticks in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
             ticks(plain_numbers(labelOnlyBase=False, minor_thresholds=(2.0, 0.5)))
         # From a little below zero, where the curves of those lie that solve none.
-        axes.set(xlim=(1.0, right), ylim=(-0.03, 1.03))
-        axes.set_xlabel(f"within this factor of the best solver, in {_MEASURES[profile.measure]}")
+        axes.set(xlim=(1.0, max(x[-1] for x, _ in steps.values())), ylim=(-0.03, 1.03))
+        axes.set_xlabel(f"within this factor of the best solver, in {AXES[profile.measure]}")
         _plain_axes(axes)
     panels[0].set_ylabel("share of instances solved")
     title = _what_is_solved(profiles[0], is_recovery(comparison))
@@ -109,7 +155,7 @@ def convergence_figure(comparison: Comparison, problem: str | None = None) -> An
     """
     label = comparison.problems[0] if problem is None else problem
     if label not in comparison.problems:
-        raise ValueError(f"problem must be one of {', '.join(comparison.problems)}; got {label!r}")
+        raise ArgumentError("problem", f"be one of {', '.join(comparison.problems)}", label)
     runs = [run for run in comparison.runs if run.problem == label and run.trajectory]
     kinds = [kind for kind in KINDS if any(run.kind == kind for run in runs)]
     figure = _new_figure(11.6, 0.8 + 3.3 * max(len(kinds), 1))
@@ -117,42 +163,37 @@ def convergence_figure(comparison: Comparison, problem: str | None = None) -> An
     for row, kind in zip(panels, kinds, strict=False):
         numbers = sorted({run.start for run in runs if run.kind == kind})[:_MOST_STARTS]
         shown = [run for run in runs if run.kind == kind and run.start in numbers]
-        for axes, measure in zip(row, _AXES, strict=True):
+        for axes, measure in zip(row, AXES, strict=True):
             _draw_runs(axes, comparison, shown, measure)
         more = "" if len(numbers) == len({r.start for r in runs if r.kind == kind}) else "first "
         starts = KINDS[kind] if len(numbers) != 1 else KINDS[kind].replace("starts", "start")
         row[0].set_title(f"{more}{len(numbers)} {starts}", loc="left", fontsize=10.5)
         row[0].set_ylabel("gradient norm")
-    for axes, measure in zip(panels[-1], _AXES, strict=True):
-        axes.set_xlabel(_AXES[measure])
+    for axes, measure in zip(panels[-1], AXES, strict=True):
+        axes.set_xlabel(AXES[measure])
     figure.suptitle(f"{label}: convergence", fontsize=12)
-    _legend_outside(figure, panels[0][-1], _ending_handles())
+    for mark, face, edge, meaning in _ENDS:
+        look = {"color": face, "markeredgecolor": edge, "label": meaning}
+        panels[0][-1].plot([], [], mark, **look)
+    _legend_outside(figure, panels[0][-1])
     return figure
 
 
 def _draw_runs(axes: Any, comparison: Comparison, runs: list[Run], measure: str) -> None:
     least = 1.0 if measure == "oracles" else 1e-4
-    for name, (hue, style) in _looks(comparison).items():
+    for name, (hue, style) in looks(comparison, _STYLES).items():
         label: str | None = name
         for run in (run for run in runs if run.solver == name):
             across = np.maximum(np.array(run.trajectory[measure], dtype=float), least)
             norms = np.array(run.trajectory["gradient_norm"], dtype=float)
             height = np.maximum(norms, _FLOOR)
-            axes.plot(
-                across,
-                height,
-                color=hue,
-                linestyle=style,
-                linewidth=1.2,
-                alpha=0.75,
-                label=label,
-            )
+            line = {"color": hue, "linestyle": style, "linewidth": 1.2, "alpha": 0.75}
+            axes.plot(across, height, label=label, **line)
             bad = run.verdict in ("saddle", "maximizer")
-            mark = "X" if bad else "o"
             axes.plot(
                 across[-1],
                 height[-1],
-                mark,
+                "X" if bad else "o",
                 color=hue,
                 markersize=9 if bad else 5,
                 markeredgecolor=_BAD if bad else hue,
@@ -167,40 +208,9 @@ def _draw_runs(axes: Any, comparison: Comparison, runs: list[Run], measure: str)
     _plain_axes(axes)
 
 
-def _ending_handles() -> list[Any]:
-    line = require("matplotlib.lines", extra="plot").Line2D
-    marks = (
-        ("o", "certified minimizer", "0.35", "0.35"),
-        ("X", "saddle point or maximizer", "0.35", _BAD),
-        ("o", "neither, or undecided", "white", "0.35"),
-    )
-    return [
-        line([], [], linestyle="", marker=mark, color=face, markeredgecolor=edge, label=label)
-        for mark, label, face, edge in marks
-    ]
-
-
-def _looks(comparison: Comparison) -> dict[str, tuple[str, str]]:
-    """A colour and a line style for each solver, the same in every figure."""
-    names = comparison.settings.get("solvers", comparison.solvers)
-    return {
-        name: (colour(place), _STYLES[place // len(PALETTE) % len(_STYLES)])
-        for name, place in places(names).items()
-    }
-
-
-def _counted(comparison: Comparison) -> bool:
-    return any(run.oracles for run in comparison.runs)
-
-
-def _legend_outside(figure: Any, axes: Any, further: list[Any] | None = None) -> None:
+def _legend_outside(figure: Any, axes: Any) -> None:
     handles, _ = axes.get_legend_handles_labels()
-    figure.legend(
-        handles=[*handles, *(further or [])],
-        loc="outside right center",
-        frameon=False,
-        fontsize=9.5,
-    )
+    figure.legend(handles=handles, loc="outside right center", frameon=False, fontsize=9.5)
 
 
 def _plain_axes(axes: Any) -> None:

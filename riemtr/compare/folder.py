@@ -4,55 +4,37 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
-import os
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from riemtr.compare.records import COUNTS, Comparison, Run
+from riemtr.compare import figures
+from riemtr.compare.page import write_page
+from riemtr.compare.records import COUNTS, Comparison
 from riemtr.errors import ArgumentError, MissingExtraError
-from riemtr.files import save_figure, save_json, write_atomically
+from riemtr.files import check_folder, save_figure, save_json, write_atomically
 
 JOURNAL = "runs.sqlite"
 """Runs as they are finished, until all of them are written: neither a kill nor Ctrl-C costs any."""
 
 OURS = ("comparison.json", "runs.csv", "environment.json", "profiles.png", "page.html")
 _FIGURES = "convergence-*.png"
-_LONGEST = 50  # characters of a label: file systems allow 255 bytes for the whole name
+# Characters of a label: file systems allow 255 bytes for the whole name.
+_LONGEST = 50
+_COLUMNS = (
+    *("problem", "kind", "start", "solver", "outcome", "ending", "claimed", "verdict", "certified"),
+    *("deceived", "success", "distance", "cost", "gradient_norm", "min_eigenvalue", "error_bound"),
+    *("seconds", "iterations", "oracles"),
+)
 
 
-@dataclass(frozen=True)
-class Written:
-    """What was written.
-
-    Attributes
-    ----------
-    files : list of Path
-    left_out : list of str
-        What could not be, for lack of a package or of runs, in sentences.
-    """
+class Written(NamedTuple):
+    """The files that were written, and in sentences what could not be, for lack of a package."""
 
     files: list[Path]
     left_out: list[str]
-
-
-def check_folder(folder: Path, force: bool = False) -> None:
-    """Refuse a folder that holds a comparison already, is none, or cannot be made."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise NotADirectoryError(f"{there} is a file; choose a folder")
-    if not os.access(there, os.W_OK):
-        raise PermissionError(f"{there} cannot be written to; choose another folder")
-    present = [path.name for path in _ours(folder)]
-    if present and not force:
-        raise FileExistsError(
-            f"{folder} holds a comparison already ({', '.join(present)}); choose another folder, "
-            "or pass force=True to replace it"
-        )
 
 
 def journal_path(folder: Path, *, force: bool = False, resume: bool = False) -> Path:
@@ -67,7 +49,7 @@ def journal_path(folder: Path, *, force: bool = False, resume: bool = False) -> 
             "reads it: continue it with resume=True, choose another folder, or pass force=True to "
             "replace it"
         )
-    check_folder(folder, force or unfinished)
+    check_folder(folder, _ours(folder), force or unfinished)
     if force:
         path.unlink(missing_ok=True)
     return path
@@ -97,9 +79,9 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
     ['comparison.json', 'runs.csv', 'environment.json']
     """
     folder = Path(folder)
-    check_folder(folder, force)
-    folder.mkdir(parents=True, exist_ok=True)
     before = _ours(folder)
+    check_folder(folder, before, force)
+    folder.mkdir(parents=True, exist_ok=True)
     files = [
         comparison.save(folder / "comparison.json"),
         write_atomically(folder / "runs.csv", runs_csv(comparison).encode()),
@@ -114,25 +96,28 @@ def write_folder(comparison: Comparison, folder: Any, *, force: bool = False) ->
             files += write(comparison, folder)
         except MissingExtraError as error:
             left_out.append(f"no {what}: {error}")
-    for stale in set(before) - set(files):  # only now: the new comparison is there
-        stale.unlink()
+    for stale in {folder / name for name in before} - set(files):
+        stale.unlink()  # only now: the new comparison is there
     if not comparison.settings.get("interrupted"):
         (folder / JOURNAL).unlink(missing_ok=True)
     return Written(files, left_out)
 
 
-def _ours(folder: Path) -> list[Path]:
-    named = [folder / name for name in OURS if (folder / name).exists()]
-    return named + sorted(folder.glob(_FIGURES))
+def _ours(folder: Path) -> list[str]:
+    """Return the names of files that belong to a comparison."""
+    figures = sorted(path.name for path in folder.glob(_FIGURES))
+    return [name for name in OURS if (folder / name).exists()] + figures
+
+
+def _write_page(comparison: Comparison, folder: Path) -> list[Path]:
+    return [write_page(comparison, folder / "page.html")]
 
 
 def _write_figures(comparison: Comparison, folder: Path) -> list[Path]:
-    from riemtr.compare.figures import convergence_figure, profiles_figure
-
-    files = [save_figure(folder / "profiles.png", profiles_figure(comparison))]
+    files = [save_figure(folder / "profiles.png", figures.profiles_figure(comparison))]
     for problem, name in file_names(comparison.problems).items():
         if any(run.trajectory for run in comparison.runs if run.problem == problem):
-            figure = convergence_figure(comparison, problem)
+            figure = figures.convergence_figure(comparison, problem)
             files.append(save_figure(folder / f"convergence-{name}.png", figure))
     return files
 
@@ -146,61 +131,30 @@ def file_names(labels: Iterable[str]) -> dict[str, str]:
     ['rayleigh-n=5', 'a-b', 'a-b-2', 'A-B-3', 'problem', 'é']
     """
     names: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {""}
     for label in labels:
         readable = re.sub(r"[^\w=.-]+", "-", label).strip("-")[:_LONGEST] or "problem"
-        numbered = (f"{readable}-{number}" for number in itertools.count(2))
-        candidates = itertools.chain([readable], numbered)
+        name, number = readable, 1
         # Some file systems know no capitals, and two ways to write an accent.
-        names[label] = next(name for name in candidates if _folded(name) not in taken)
-        taken.add(_folded(names[label]))
+        while (folded := unicodedata.normalize("NFKC", name).casefold()) in taken:
+            number += 1
+            name = f"{readable}-{number}"
+        names[label] = name
+        taken.add(folded)
     return names
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()
-
-
-def _write_page(comparison: Comparison, folder: Path) -> list[Path]:
-    from riemtr.compare.page import write_page
-
-    write_page(comparison, folder / "page.html")
-    return [folder / "page.html"]
 
 
 def runs_csv(comparison: Comparison) -> str:
     """Return a table with a line per run, for spreadsheets."""
-    tolerances = comparison.settings.get("tolerances", [])
-    columns = [
-        *(
-            "problem",
-            "kind",
-            "start",
-            "solver",
-            "outcome",
-            "ending",
-            "claimed",
-            "verdict",
-            "certified",
-        ),
-        *("deceived", "success", "distance", "cost", "gradient_norm", "min_eigenvalue"),
-        *("error_bound", "seconds", "iterations", "oracles"),
-    ]
+    tolerances, measures = comparison.settings.get("tolerances", []), ("seconds", "oracles")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    goals = [f"{what}_to_{goal:g}" for goal in tolerances for what in ("seconds", "oracles")]
-    writer.writerow([*columns, *COUNTS, *goals, "status"])
+    goals = [f"{what}_to_{goal:g}" for goal in tolerances for what in measures]
+    writer.writerow([*_COLUMNS, *COUNTS, *goals, "status"])
     for run in comparison.runs:
-        known = [getattr(run, column) for column in columns]
+        reached = {reach.tolerance: reach for reach in run.reached}
+        known = [getattr(run, column) for column in _COLUMNS]
         counts = [run.counts.get(name) for name in COUNTS]
-        writer.writerow([*known, *counts, *_reaches(run, tolerances), run.status])
+        needs = [getattr(reached.get(goal), what, None) for goal in tolerances for what in measures]
+        writer.writerow([*known, *counts, *needs, run.status])
     return text.getvalue()
-
-
-def _reaches(run: Run, tolerances: list[float]) -> list[Any]:
-    reached = {reach.tolerance: reach for reach in run.reached}
-    return [
-        getattr(reached.get(goal), what, None)
-        for goal in tolerances
-        for what in ("seconds", "oracles")
-    ]

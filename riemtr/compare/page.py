@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -17,9 +17,8 @@ from typing import Any
 
 from riemtr.compare.entrants import described
 from riemtr.compare.page_figures import curves_figure, endings_figure, marks_figure, profiles_figure
-from riemtr.compare.records import ENDINGS, Comparison, Run
-from riemtr.compare.summary import is_recovery
-from riemtr.errors import require
+from riemtr.compare.records import ENDINGS, Comparison, Run, is_recovery
+from riemtr.errors import ArgumentError, require
 from riemtr.files import write_atomically
 from riemtr.summary import Summary, Table, clean, plural
 
@@ -80,19 +79,18 @@ def page_html(comparison: Comparison) -> str:
     (True, False)
     """
     if not comparison.runs:
-        raise ValueError(
-            "comparison must have at least one run; got none: run it with at least one solver, "
-            "problem and start"
-        )
+        remedy = "run it with at least one solver, problem and start"
+        raise ArgumentError("comparison", "have at least one run; got none", remedy=remedy)
     plotly = require("plotly.offline", extra="page").get_plotlyjs()
-    body = f"<script>{plotly}</script>{''.join(_body(comparison))}"
+    sorting = f"<script>{_part('page.js')}</script>"
+    body = f"<script>{plotly}</script>{''.join(_body(comparison))}{sorting}"
     title = escape(clean(f"riemtr: {', '.join(comparison.problems[:3])}"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{title}</title><style>{_style()}</style></head>'
-        f"<body>{body}</body></html>\n"
+        f'<link rel="icon" href="data:,"><title>{title}</title>'
+        f"<style>{_part('page.css')}</style></head><body>{body}</body></html>\n"
     )
 
 
@@ -161,8 +159,8 @@ def _drawn(figure: dict[str, Any], number: int) -> str:
     )
 
 
-def _style() -> str:
-    return resources.files("riemtr.compare").joinpath("page.css").read_text(encoding="utf-8")
+def _part(name: str) -> str:
+    return resources.files("riemtr.compare").joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy(body: str) -> str:
@@ -186,7 +184,10 @@ def _troubles(comparison: Comparison) -> Summary | None:
         if not run.certified:
             key = (run.solver, run.problem, ENDINGS[run.ending], _COUNT.sub("", run.status))
             found.setdefault(key, []).append(run)
-    rows = [(*key[:3], str(len(runs)), _steepest(runs), key[3]) for key, runs in found.items()]
+    rows = []
+    for (*which, said), runs in found.items():
+        norms = [run.gradient_norm for run in runs if run.gradient_norm is not None]
+        rows.append((*which, str(len(runs)), f"{max(norms):.2g}" if norms else "", said))
     rows += [
         (one["solver"], one["problem"], "does not apply", "", "", one["reason"])
         for one in comparison.settings.get("not_applicable", [])
@@ -197,11 +198,6 @@ def _troubles(comparison: Comparison) -> Summary | None:
     notes = (f"{more} more in the data beside this page.",) if more > 0 else ()
     headings = ("solver", "problem", "how", "runs", "gradient norm at most", "what it said")
     return Summary("", table=Table(headings, tuple(rows[:_TROUBLES]), "lllrrl"), notes=notes)
-
-
-def _steepest(runs: Sequence[Run]) -> str:
-    norms = [run.gradient_norm for run in runs if run.gradient_norm is not None]
-    return f"{max(norms):.2g}" if norms else ""
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

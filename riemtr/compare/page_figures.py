@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from riemtr.compare.colours import ENDING_COLOURS, PALETTE, colour, places
+from riemtr.compare.figures import AXES, looks
 from riemtr.compare.profiles import SOLVED, performance_profile
-from riemtr.compare.records import ENDINGS, Comparison, Run
-from riemtr.compare.summary import KINDS
+from riemtr.compare.records import ENDINGS, KINDS, Comparison, Run
 
 STARTS_DRAWN = 20
 """Convergence is drawn for so many starts per problem and kind: more lines hide each other."""
@@ -20,18 +21,29 @@ STARTS_DRAWN = 20
 POINTS_DRAWN = 60_000
 """Points of all these lines together: some 2 MB."""
 
+ENDING_COLOURS = {
+    "certified": "#22314F",
+    "narrow": "#C3CCE6",
+    "deceived": "#B00020",
+    "unconfirmed": "#F2B8B5",
+    "stuck": "#6B0F1A",
+    "unfinished": "#D0D0D0",
+    "timed out": "#B9A8D6",
+    "failed": "#000000",
+}
+"""One colour for each way a run can end, none of them like a solver's."""
+
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _SYMBOLS = {"certified": "circle", "deceived": "x"}
-_AXES = {"seconds": "seconds", "oracles": "oracle calls"}
 _SUCCESS = {"certified": "a certified minimizer", "reached": "a small gradient, saddle or not"}
-_MEASURES: dict[str, Callable[[Run], Any]] = {
-    "seconds": lambda run: run.seconds,
-    "oracle calls": lambda run: run.oracles,
-    "iterations": lambda run: run.iterations,
-    "distance from the known solution": lambda run: run.distance,
-    "gradient norm at the end": lambda run: run.gradient_norm,
-    "smallest eigenvalue at the end": lambda run: run.min_eigenvalue,
-    "cost at the end": lambda run: run.cost,
+_MEASURES = {
+    "seconds": "seconds",
+    "oracle calls": "oracles",
+    "iterations": "iterations",
+    "distance from the known solution": "distance",
+    "gradient norm at the end": "gradient_norm",
+    "smallest eigenvalue at the end": "min_eigenvalue",
+    "cost at the end": "cost",
 }
 # Details of runs to choose from besides.
 _DETAILS = 12
@@ -47,41 +59,39 @@ View = tuple[str, list[dict[str, Any]], dict[str, Any]]
 
 def endings_figure(comparison: Comparison) -> Figure:
     """Draw how the runs of each solver ended, as shares."""
-    return _figure(_endings(comparison), barmode="stack", height=190 + 40 * len(_names(comparison)))
+    return _figure(_endings(comparison), barmode="stack", height=190 + 40 * len(_looks(comparison)))
 
 
 def _endings(comparison: Comparison) -> Iterator[View]:
-    for name, runs in _selections(comparison):
-        solvers = [solver for solver in _names(comparison) if any(r.solver == solver for r in runs)]
+    everything = list(comparison.runs)
+    groups = list(dict.fromkeys((run.problem, run.kind) for run in everything))
+    views = {"all runs": everything}
+    for problem, kind in groups if len(groups) > 1 else []:
+        some = [run for run in everything if (run.problem, run.kind) == (problem, kind)]
+        views[f"{problem}, {KINDS.get(kind, kind)}"] = some
+    layout = {"xaxis": _axis("share of the runs", ticksuffix=" %")}
+    layout["yaxis"] = {"autorange": "reversed", "automargin": True}
+    for name, runs in views.items():
+        solvers = [solver for solver in _looks(comparison) if any(r.solver == solver for r in runs)]
         totals = [sum(run.solver == solver for run in runs) for solver in solvers]
         traces = []
         for ending, label in ENDINGS.items():
             counts = [sum(r.solver == s and r.ending == ending for r in runs) for s in solvers]
-            if not any(counts):
-                continue
-            shares = [100 * count / total for count, total in zip(counts, totals, strict=True)]
-            of_all = zip(counts, totals, strict=True)
-            traces.append(
-                {
+            of_all = list(zip(counts, totals, strict=True))
+            if any(counts):
+                trace = {
                     "type": "bar",
                     "orientation": "h",
                     "name": label,
-                    "y": [_literal(solver) for solver in solvers],
-                    "x": shares,
+                    "y": list(map(_literal, solvers)),
+                    "x": [100 * count / total for count, total in of_all],
                     "text": [str(count or "") for count in counts],
                     "hovertext": [f"{count} of {total} {label}" for count, total in of_all],
                     "hoverinfo": "text+y",
                     "marker": {"color": ENDING_COLOURS[ending]},
                 }
-            )
-        yield (
-            name,
-            traces,
-            {
-                "xaxis": {"title": {"text": "share of the runs"}, "ticksuffix": " %"},
-                "yaxis": {"autorange": "reversed", "automargin": True},
-            },
-        )
+                traces.append(trace)
+        yield name, traces, layout
 
 
 def profiles_figure(comparison: Comparison) -> Figure | None:
@@ -91,97 +101,58 @@ def profiles_figure(comparison: Comparison) -> Figure | None:
 
 def _profiles(comparison: Comparison) -> Iterator[View]:
     counted = any(run.oracles for run in comparison.runs)
-    for solved in SOLVED:
-        for measure in _AXES if counted else ("seconds",):
-            profile = performance_profile(comparison, measure, solved=solved)
-            finite = [r for ratios in profile.ratios.values() for r in ratios[np.isfinite(ratios)]]
-            right = 1.3 * max([2.0, *finite])
-            traces = []
-            for name, line in _looks(comparison).items():
-                ratios = profile.ratios[name]
-                x = [float(ratio) for ratio in ratios[np.isfinite(ratios)]]
-                y = [100 * (number + 1) / len(ratios) for number in range(len(x))]
-                traces.append(
-                    {
-                        "type": "scatter",
-                        "mode": "lines",
-                        "name": _literal(name),
-                        # From the left edge at height 0 to the right edge at the last height.
-                        "x": _rounded([1.0, *x, right]),
-                        "y": _rounded([0.0, *y, y[-1] if y else 0.0]),
-                        "line": {**line, "shape": "hv", "width": 2.5},
-                        "hovertemplate": "%{y:.0f} % within %{x:.3g} times the best",
-                    }
-                )
-            multiple = f"{_AXES[measure]}, as a multiple of the best solver's"
-            yield (
-                f"{_AXES[measure]} to {_SUCCESS[solved]}",
-                traces,
-                {
-                    "xaxis": {"title": {"text": multiple}, "type": "log"},
-                    "yaxis": {"title": {"text": "share of the starts"}, "ticksuffix": " %"},
-                },
-            )
+    for solved, measure in product(SOLVED, AXES if counted else ("seconds",)):
+        steps = performance_profile(comparison, measure, solved=solved).steps()
+        traces = [
+            {
+                **_scatter(name, "lines", _rounded(steps[name][0]), _rounded(100 * steps[name][1])),
+                "line": {"color": hue, "dash": dash, "shape": "hv", "width": 2.5},
+                "hovertemplate": "%{y:.0f} % within %{x:.3g} times the best",
+            }
+            for name, (hue, dash) in _looks(comparison).items()
+        ]
+        layout = {
+            "xaxis": _axis(f"{AXES[measure]}, as a multiple of the best solver's", type="log"),
+            "yaxis": _axis("share of the starts", ticksuffix=" %"),
+        }
+        yield f"{AXES[measure]} to {_SUCCESS[solved]}", traces, layout
 
 
 def curves_figure(comparison: Comparison) -> Figure | None:
     """Draw the gradient norm of the runs as they went; None where no run was recorded."""
     runs = [run for run in comparison.runs if run.trajectory.get("seconds")]
-    starts: dict[tuple[str, str], list[int]] = {}
+    starts: dict[tuple[str, str], set[int]] = {}
     for run in runs:
-        starts.setdefault((run.problem, run.kind), []).append(run.start)
-    kept = {key: set(sorted(set(numbers))[:STARTS_DRAWN]) for key, numbers in starts.items()}
+        starts.setdefault((run.problem, run.kind), set()).add(run.start)
+    kept = {key: sorted(numbers)[:STARTS_DRAWN] for key, numbers in starts.items()}
     runs = [run for run in runs if run.start in kept[run.problem, run.kind]]
     return _figure(_curves(comparison, runs), height=520) if runs else None
 
 
 def _curves(comparison: Comparison, runs: Sequence[Run]) -> Iterator[View]:
     points = max(POINTS_DRAWN // (2 * len(runs)), 8)
-    for problem in dict.fromkeys(run.problem for run in runs):
-        for measure, axis in _AXES.items():
-            traces = []
-            for name, line in _looks(comparison).items():
-                mine = [run for run in runs if (run.problem, run.solver) == (problem, name)]
-                x, y, ends = [], [], []
-                for run in mine:
-                    length = len(run.trajectory["seconds"])
-                    rows = np.unique(np.linspace(0, length - 1, min(points, length)).astype(int))
-                    x += [*(run.trajectory[measure][row] for row in rows), None]
-                    y += [*(run.trajectory["gradient_norm"][row] for row in rows), None]
-                    ends.append(len(x) - 2)
-                if not mine:
-                    continue
-                x, y = _above_zero(x), _above_zero(y)
-                shared: dict[str, Any] = {
-                    "type": "scatter",
-                    "name": _literal(name),
-                    "legendgroup": _literal(name),
-                }
-                traces.append({**shared, "mode": "lines", "x": x, "y": y, "line": line})
-                traces.append(
-                    {
-                        **shared,
-                        "mode": "markers",
-                        "showlegend": False,
-                        "x": [x[end] for end in ends],
-                        "y": [y[end] for end in ends],
-                        "text": list(map(_described, mine)),
-                        "marker": _marker(mine, line["color"]),
-                    }
-                )
-            where = f"{problem}: " if len(comparison.problems) > 1 else ""
-            yield (
-                f"{where}against {axis}",
-                traces,
-                {
-                    "xaxis": {"title": {"text": axis}, "type": "log", "exponentformat": "power"},
-                    "yaxis": {
-                        "title": {"text": "gradient norm"},
-                        "type": "log",
-                        "exponentformat": "power",
-                    },
-                },
-            )
+    logarithmic = {"type": "log", "exponentformat": "power"}
+    for problem, measure in product(dict.fromkeys(run.problem for run in runs), AXES):
+        traces = []
+        for name, (hue, dash) in _looks(comparison).items():
+            mine = [run for run in runs if (run.problem, run.solver) == (problem, name)]
+            x, y, ends = [], [], []
+            for run in mine:
+                length = len(run.trajectory["seconds"])
+                rows = np.unique(np.linspace(0, length - 1, min(points, length)).astype(int))
+                x += [*(run.trajectory[measure][row] for row in rows), None]
+                y += [*(run.trajectory["gradient_norm"][row] for row in rows), None]
+                ends.append(len(x) - 2)
+            x, y = _above_zero(x), _above_zero(y)
+            lines = {**_scatter(name, "lines", x, y), "line": {"color": hue, "dash": dash}}
+            ending = [[values[end] for end in ends] for values in (x, y)]
+            marks = {**_scatter(name, "markers", *ending), **_marks_of(mine, hue)}
+            traces += [{**lines, "legendgroup": lines["name"]}] if mine else []
+            traces += [{**marks, "legendgroup": lines["name"]}] if mine else []
+        where = f"{problem}: " if len(comparison.problems) > 1 else ""
+        layout = {"xaxis": _axis(AXES[measure], **logarithmic)}
+        layout["yaxis"] = _axis("gradient norm", **logarithmic)
+        yield f"{where}against {AXES[measure]}", traces, layout
 
 
 def marks_figure(comparison: Comparison) -> Figure | None:
@@ -192,73 +163,54 @@ def marks_figure(comparison: Comparison) -> Figure | None:
 def _marks(comparison: Comparison) -> Iterator[View]:
     runs = comparison.runs
     keys = dict.fromkeys(key for run in runs for key, value in run.details.items() if _real(value))
-    details = {
-        str(key).replace("_", " "): lambda run, key=key: run.details.get(key)
-        for key in list(keys)[:_DETAILS]
+    measures: dict[str, Any] = {label: attrgetter(name) for label, name in _MEASURES.items()}
+    for key in list(keys)[:_DETAILS]:
+        measures[str(key).replace("_", " ")] = lambda run, key=key: run.details.get(key)
+    solvers = _looks(comparison)
+    across = {
+        "tickvals": list(range(len(solvers))),
+        "ticktext": list(map(_literal, solvers)),
+        "range": [-0.6, len(solvers) - 0.4],
+        "automargin": True,
+        "zeroline": False,
     }
-    looks = _looks(comparison)
-    for label, get in (_MEASURES | details).items():
+    for label, get in measures.items():
         known = [run for run in runs if _real(get(run)) and math.isfinite(get(run))]
-        if not known:
-            continue
         logarithmic = all(get(run) >= 0 for run in known) and any(get(run) > 0 for run in known)
         traces = []
-        for number, name in enumerate(_names(comparison)):
+        for number, (name, (hue, _)) in enumerate(solvers.items()):
             mine = [run for run in known if run.solver == name]
-            heights = [get(run) for run in mine]
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": _literal(name),
-                    "showlegend": False,
-                    # Spread by the golden ratio: even, and the same every time.
-                    "x": [number + 0.5 * ((i + 1) * 0.618034 % 1) - 0.25 for i in range(len(mine))],
-                    "y": _above_zero(heights) if logarithmic else _rounded(heights),
-                    "text": list(map(_described, mine)),
-                    "hoverinfo": "text+y",
-                    "marker": _marker(mine, looks[name]["color"]),
-                }
-            )
-        ticks = [_literal(name) for name in _names(comparison)]
+            heights = list(map(get, mine))
+            # Spread by the golden ratio: even, and the same every time.
+            x = [number + 0.5 * ((i + 1) * 0.618034 % 1) - 0.25 for i in range(len(mine))]
+            y = _above_zero(heights) if logarithmic else _rounded(heights)
+            shown = {**_scatter(name, "markers", x, y), **_marks_of(mine, hue)}
+            traces.append({**shown, "hoverinfo": "text+y"})
         kind = {"type": "log" if logarithmic else "linear", "exponentformat": "power"}
-        yield (
-            label,
-            traces,
-            {
-                "xaxis": {
-                    "tickvals": list(range(len(ticks))),
-                    "ticktext": ticks,
-                    "range": [-0.6, len(ticks) - 0.4],
-                    "automargin": True,
-                    "zeroline": False,
-                },
-                "yaxis": {"title": {"text": _literal(label)}, **kind},
-            },
-        )
+        if known:
+            yield label, traces, {"xaxis": across, "yaxis": _axis(_literal(label), **kind)}
 
 
 def _figure(views: Iterator[View], height: int = 460, **layout: Any) -> Figure:
     """Return a figure that shows the first view; a menu chooses among several."""
     found = list(views)
-    sizes = [len(traces) for _, traces, _ in found]
-    buttons = []
-    for number, (label, _, changes) in enumerate(found):
-        visible = [number == owner for owner, size in enumerate(sizes) for _ in range(size)]
-        args = [{"visible": visible}, changes]
-        buttons.append({"label": _literal(label), "method": "update", "args": args})
-    traces = [
-        {**trace, "visible": number == 0}
-        for number, (_, some, _) in enumerate(found)
-        for trace in some
+    owners = [number for number, (_, traces, _) in enumerate(found) for _ in traces]
+    buttons = [
+        {
+            "label": _literal(label),
+            "method": "update",
+            "args": [{"visible": [number == owner for owner in owners]}, changes],
+        }
+        for number, (label, _, changes) in enumerate(found)
     ]
+    traces = [trace for _, some, _ in found for trace in some]
     # The menu stands above the legend, and the legend above the plot.
     above = 1 + 45 / (height - _MARGINS["t"] - _MARGINS["b"])
     place = {"x": 0, "xanchor": "left", "y": above, "yanchor": "bottom"}
     menu = {"buttons": buttons, "type": "dropdown", "showactive": True, **place}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"}
     return {
-        "data": traces,
+        "data": [{**t, "visible": owner == 0} for t, owner in zip(traces, owners, strict=True)],
         "layout": {
             **layout,
             **found[0][2],
@@ -272,43 +224,35 @@ def _figure(views: Iterator[View], height: int = 460, **layout: Any) -> Figure:
     }
 
 
-def _selections(comparison: Comparison) -> Iterator[tuple[str, list[Run]]]:
-    """Yield the runs to choose from: all, then those of each problem and kind of start."""
-    runs = list(comparison.runs)
-    yield "all runs", runs
-    groups = list(dict.fromkeys((run.problem, run.kind) for run in runs))
-    for problem, kind in groups if len(groups) > 1 else []:
-        some = [run for run in runs if (run.problem, run.kind) == (problem, kind)]
-        yield f"{problem}, {KINDS.get(kind, kind)}", some
+def _looks(comparison: Comparison) -> dict[str, tuple[str, str]]:
+    """Return a colour and a dash for each solver that ran, in the order they were asked for."""
+    ran = comparison.solvers
+    return {name: look for name, look in looks(comparison, _DASHES).items() if name in ran}
 
 
-def _names(comparison: Comparison) -> list[str]:
-    """Return the solvers that ran, in the order they were asked for."""
-    asked = [*comparison.settings.get("solvers", {}), *comparison.solvers]
-    return [name for name in dict.fromkeys(asked) if name in comparison.solvers]
+def _axis(title: str, **options: Any) -> dict[str, Any]:
+    return {"title": {"text": title}, **options}
 
 
-def _looks(comparison: Comparison) -> dict[str, dict[str, Any]]:
-    """Return a colour and a dash for each solver, the same in every figure."""
-    names = [*comparison.settings.get("solvers", {}), *comparison.solvers]
-    found = places(dict.fromkeys(names))
-    return {
-        name: {
-            "color": colour(found[name]),
-            "dash": _DASHES[found[name] // len(PALETTE) % len(_DASHES)],
-        }
-        for name in _names(comparison)
-    }
+def _scatter(name: str, mode: str, x: list[Any], y: list[Any]) -> dict[str, Any]:
+    return {"type": "scatter", "mode": mode, "name": _literal(name), "x": x, "y": y}
 
 
-def _marker(runs: Sequence[Run], hue: str) -> dict[str, Any]:
+def _marks_of(runs: Sequence[Run], hue: str) -> dict[str, Any]:
+    """Return how the marks of runs look, and what they say when they are pointed at."""
+    where = (_literal(f"{run.problem}, {run.kind} start {run.start}") for run in runs)
+    pairs = zip(runs, where, strict=True)
     symbols = [_SYMBOLS.get(run.ending, "circle-open") for run in runs]
-    return {"color": hue, "symbol": symbols, "size": 8, "line": {"color": hue, "width": 1.5}}
-
-
-def _described(run: Run) -> str:
-    where = f"{run.problem}, {run.kind} start {run.start}"
-    return f"{_literal(run.solver)}<br>{_literal(where)}<br>{ENDINGS[run.ending]}"
+    return {
+        "showlegend": False,
+        "text": [f"{_literal(run.solver)}<br>{at}<br>{ENDINGS[run.ending]}" for run, at in pairs],
+        "marker": {
+            "color": hue,
+            "symbol": symbols,
+            "size": 8,
+            "line": {"color": hue, "width": 1.5},
+        },
+    }
 
 
 def _literal(text: str) -> str:
@@ -320,7 +264,7 @@ def _real(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _rounded(values: Sequence[Any]) -> list[Any]:
+def _rounded(values: Sequence[Any] | np.ndarray) -> list[Any]:
     return [
         None if value is None or not math.isfinite(value) else float(f"{value:.{_DIGITS}g}")
         for value in values

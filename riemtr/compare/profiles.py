@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from riemtr.compare.records import Comparison, Run, end
-from riemtr.errors import unknown_name
+from riemtr.errors import ArgumentError, unknown_name
 
 MEASURES = ("seconds", "oracles")
 SOLVED = ("certified", "reached")
 LEAST = {"seconds": 1e-6, "oracles": 1}
-"""What clocks and counters can tell apart; less counts as so much, or ratios mean nothing."""
+"""The least that clocks and counters tell apart; less counts as so much, or ratios mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,19 @@ class Profile:
         within = np.isfinite(ratios) & (ratios <= factor)
         return float(np.mean(within)) if ratios.size else 0.0
 
+    def steps(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return the curve of each solver: factors and shares, from 1 to beyond the last factor."""
+        finite = {name: ratios[np.isfinite(ratios)] for name, ratios in self.ratios.items()}
+        right = 1.3 * max([2.0, *(max(ratios, default=0.0) for ratios in finite.values())])
+        counts = {name: np.arange(len(ratios) + 1) for name, ratios in finite.items()}
+        return {
+            name: (
+                np.concatenate([[1.0], ratios, [right]]),
+                counts[name][[*range(len(ratios) + 1), -1]] / max(len(self.ratios[name]), 1),
+            )
+            for name, ratios in finite.items()
+        }
+
 
 def performance_profile(
     comparison: Comparison,
@@ -66,7 +79,7 @@ def performance_profile(
     ----------
     comparison : Comparison
     measure : {"seconds", "oracles"}
-        What is to be small.
+        The measure that is to be small.
     solved : {"certified", "reached"}
         "certified": riemtr certifies that the run ended at a minimizer; measured to its end, with
         all that the solver does about the curvature. "reached": the gradient alone, as usually
@@ -131,16 +144,13 @@ def _goal(comparison: Comparison, solved: str, tolerance: float | None) -> float
     """Return the gradient norm to measure to, None for the end of the run."""
     tolerances = comparison.settings.get("tolerances") or [None]
     if tolerance is not None and tolerance not in tolerances:
-        raise ValueError(
-            f"tolerance must be one of the comparison's, {tolerances}; got {tolerance!r}"
-        )
+        known = f"be one of the comparison's, {tolerances}"
+        raise ArgumentError("tolerance", known, tolerance)
     if solved == "reached":
         return tolerances[-1] if tolerance is None else tolerance
     if tolerance not in (None, tolerances[-1]):
-        raise ValueError(
-            f"tolerance must be {tolerances[-1]!r} where certified runs are counted, which is what "
-            f"they are certified to; got {tolerance!r}: leave it out, or pass solved='reached'"
-        )
+        needs = f"be {tolerances[-1]!r}, to which runs are certified, where solved='certified'"
+        raise ArgumentError("tolerance", needs, tolerance, "leave it out, or pass solved='reached'")
     return None
 
 

@@ -21,10 +21,9 @@ from riemtr.compare.entrants import (
     described,
 )
 from riemtr.compare.journal import identity, keep, open_runs, recall
-from riemtr.compare.measuring import measure, warm_up
+from riemtr.compare.measuring import Task, measure, warm_up
 from riemtr.compare.records import Comparison, Run
 from riemtr.compare.starts import Start, random_starts, search_saddles
-from riemtr.compare.task import Task
 from riemtr.environment import environment
 from riemtr.errors import ArgumentError, DoesNotApply
 from riemtr.problems import Case
@@ -116,7 +115,7 @@ def compare(
     integer("repeats", repeats, low=1)
     seed = integer("rng", rng, low=0)
     if starts == saddles == 0:
-        raise ValueError("starts and saddles must not both be 0: there would be nothing to run")
+        raise ArgumentError("starts and saddles", "not both be 0: there would be nothing to run")
     goals = _checked_tolerances(tolerances)
     check_positive("curvature_tolerance", curvature_tolerance)
     if max_seconds != math.inf:
@@ -140,20 +139,19 @@ def compare(
         watching(progress) as watch,
         blas_threads_for(0),
     ):
-        total = (starts + saddles) * len(cases) * len(entrants)
-        run = _Comparing(entrants, goals, demands, seed, repeats, total, kept, watch)
+        run = _Comparing(cases, entrants, demands, asked, kept, watch)
         warm_up(entrants)
-        run.everything(cases, starts, saddles)
+        run.everything()
         measured_with = environment()
     settings = {
-        "problems": {label: run.about[label] for label in cases if label in run.about},
+        "problems": run.about,
         "solvers": {one.name: run.description(one.name) for one in entrants},
         "fixed_radii": run.fixed_radii,
         **asked,
         "not_applicable": run.not_applicable,
         "interrupted": run.interrupted,
     }
-    settings["command"] = _command(settings, [spelling(one) for one in given.values()], entrants)
+    settings["command"] = _command(asked, [spelling(one) for one in given.values()], entrants)
     return Comparison(settings, measured_with, tuple(run.runs))
 
 
@@ -162,112 +160,95 @@ class _Comparing:
 
     def __init__(
         self,
+        cases: dict[str, Case],
         entrants: list[Entrant],
-        goals: tuple[float, ...],
         demands: Demands,
-        seed: int,
-        repeats: int,
-        total: int,
+        asked: dict[str, Any],
         store: Store,
         watch: Watcher,
     ):
-        self.entrants = entrants
-        self.goals = goals
-        self.demands = demands
-        self.seed = seed
-        self.repeats = repeats
-        self.total = total
-        self.store = store
-        self.watch = watch
+        self.cases, self.entrants, self.demands = cases, entrants, demands
+        self.asked, self.store, self.watch = asked, store, watch
+        self.total = (asked["starts"] + asked["saddles"]) * len(cases) * len(entrants)
         self.begin = time.perf_counter()
         self.runs: list[Run] = []
         self.about: dict[str, dict[str, Any]] = {}
-        self._descriptions: dict[str, dict[str, list[str]]] = {}
+        self.descriptions: dict[str, dict[str, list[str]]] = {}
         self.fixed_radii: dict[str, dict[str, float]] = {}
         self.not_applicable: list[dict[str, str]] = []
         self.interrupted = False
-        self._starts: list[Start] = []
 
-    def everything(self, cases: dict[str, Case], starts: int, saddles: int) -> None:
+    def everything(self) -> None:
         """Run all there is to run; after Ctrl-C what is finished stays."""
         try:
-            for label, case in cases.items():
-                self.prepare(label, case, starts, saddles)
-                self.describe(label, case)
-                self.all_starts(label, case)
+            for label, case in self.cases.items():
+                starts = self._starts(label, case)
+                self._describe(label, case)
+                self._run(label, case, starts)
         except KeyboardInterrupt:
             if not self.runs:
                 raise
             self.interrupted = True
 
-    def prepare(self, label: str, case: Case, starts: int, saddles: int) -> None:
+    def _starts(self, label: str, case: Case) -> list[Start]:
         """Find the starts of a problem."""
-        problem = case.problem
-        self.report(f"looking for the saddle points of {label}")
+        problem, seed, saddles = case.problem, self.asked["seed"], self.asked["saddles"]
+        self._report(f"looking for the saddle points of {label}")
         limit = max(self.demands.max_seconds, _SEARCH_SECONDS)
-        found, trouble = search_saddles(problem, saddles, self.seed, limit)
-        self._starts = random_starts(problem, starts, self.seed) + found
+        found, trouble = search_saddles(problem, saddles, seed, limit)
         self.total -= (saddles - len(found)) * len(self.entrants)
+        norms = [start.gradient_norm or 0.0 for start in found]
         self.about[label] = {
             "name": case.name or None,
             "parameters": case.parameters,
             "manifold": str(problem.manifold),
             "dimension": int(problem.manifold.dim),
             "saddles": len(found),
-            "largest_gradient_norm_at_saddles": max(
-                (start.gradient_norm or 0.0 for start in found), default=None
-            ),
+            "largest_gradient_norm_at_saddles": max(norms, default=None),
             "saddle_search": trouble or None,
         }
+        return random_starts(problem, self.asked["starts"], seed) + found
 
-    def all_starts(self, label: str, case: Case) -> None:
+    def _run(self, label: str, case: Case, starts: list[Start]) -> None:
         """Run every solver from every start of a problem."""
-        remaining = list(self.entrants)
-        for number, start in enumerate(self._starts):
-            task = Task(
-                label, case, number, start, (self.seed, 2, number), self.goals, self.demands
-            )
+        remaining, goals = list(self.entrants), tuple(self.asked["tolerances"])
+        for number, start in enumerate(starts):
+            seed = (self.asked["seed"], 2, number)
+            task = Task(label, case, number, start, seed, goals, self.demands)
             for one, run in self._in_turn(task, list(remaining)):
                 if run is None:
                     remaining.remove(one)
-                    self.total -= len(self._starts) - number
+                    self.total -= len(starts) - number
                     continue
                 self.runs.append(run)
                 keep(self.store, run)
-                self.report(run)
+                self._report(run)
 
-    def report(self, latest: object) -> None:
-        """Say how far it is."""
+    def _report(self, latest: object) -> None:
         seconds = time.perf_counter() - self.begin
         self.watch(Progress("runs", len(self.runs), self.total, seconds, latest))
 
     def _in_turn(self, task: Task, entrants: list[Entrant]) -> Iterator[tuple[Entrant, Run | None]]:
-        """Run the solvers one after the other, again and again; yield each one's median run."""
-        tried: dict[str, list[Run]] = {one.name: [] for one in entrants}
-        known = {
-            one.name: recall(self.store, task.label, one.name, task.number) for one in entrants
-        }
-        gone: set[str] = set()
-        for turn in range(self.repeats):
+        """Run the solvers one after the other, again and again; yield each one's median run.
+
+        A run that failed or took all the time is not worth repeating.
+        """
+        known = {one: recall(self.store, task.label, one.name, task.number) for one in entrants}
+        tried: dict[Entrant, list[Run]] = {one: [] for one in entrants if known[one] is None}
+        for turn in range(self.asked["repeats"]):
             for one in entrants:
-                runs = tried[one.name]
-                # What failed or took all the time is not worth repeating.
-                over = one.name in gone or (runs and runs[-1].outcome != "ended")
-                if known[one.name] is None and not over:
+                runs = tried.get(one)
+                if runs is not None and (not runs or runs[-1].outcome == "ended"):
                     try:
                         runs.append(measure(task, one))
                     except DoesNotApply as error:
-                        gone.add(one.name)
-                        self._leave_out(task, one, error)
-                if turn == self.repeats - 1:
-                    yield one, known[one.name] or _median(runs)
+                        del tried[one]
+                        which = {"solver": one.name, "problem": task.label, "reason": str(error)}
+                        self.not_applicable.append(which)
+                if turn == self.asked["repeats"] - 1:
+                    yield one, known[one] or _median(tried.get(one, []))
 
-    def _leave_out(self, task: Task, one: Entrant, reason: DoesNotApply) -> None:
-        self.not_applicable.append(
-            {"solver": one.name, "problem": task.label, "reason": str(reason)}
-        )
-
-    def describe(self, label: str, case: Case) -> None:
+    def _describe(self, label: str, case: Case) -> None:
         """Keep what the solvers are on this problem: some settings depend on it."""
         for one in self.entrants:
             try:
@@ -277,11 +258,11 @@ class _Comparing:
                 solver, said = None, f"cannot be made: {error}"
             if isinstance(solver, TrustRegion) and isinstance(solver.radius, FixedRadius):
                 self.fixed_radii.setdefault(one.name, {})[label] = solver.radius.radius
-            self._descriptions.setdefault(one.name, {}).setdefault(said, []).append(label)
+            self.descriptions.setdefault(one.name, {}).setdefault(said, []).append(label)
 
     def description(self, name: str) -> str:
-        """What a solver was, on every problem or on each."""
-        found = self._descriptions.get(name, {name: []})
+        """Say what a solver was, on every problem or on each."""
+        found = self.descriptions.get(name, {name: []})
         if len(found) == 1:
             return next(iter(found))
         return "; ".join(f"{', '.join(labels)}: {said}" for said, labels in found.items())
@@ -314,15 +295,11 @@ def _command(
     for named in (problems, solvers):
         if None in named or len(set(named)) < len(named):
             return None
-    options = {
-        "solvers": ",".join(map(str, solvers)),
-        "starts": settings["starts"],
-        "saddles": settings["saddles"],
-        "rng": settings["seed"],
-        "tolerances": ",".join(map(repr, settings["tolerances"])),
-        "curvature-tolerance": settings["curvature_tolerance"],
-        "max-seconds": settings["max_seconds"],
-        "repeats": settings["repeats"],
-    }
-    typed = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    listed = ",".join(map(repr, settings["tolerances"]))
+    changed = {"seed": ("rng", settings["seed"]), "tolerances": ("tolerances", listed)}
+    options = [("solvers", ",".join(map(str, solvers)))]
+    options += [changed.get(name, (name, value)) for name, value in settings.items()]
+    typed = [
+        part for name, value in options for part in (f"--{name.replace('_', '-')}", str(value))
+    ]
     return shlex.join(["riemtr", "compare", *map(str, problems), *typed])

@@ -12,6 +12,7 @@ import numpy as np
 import pymanopt
 
 from riemtr.arguments import as_integer, generator, names_instead
+from riemtr.errors import ArgumentError
 from riemtr.manifolds import Manifold, adapt, lacking
 from riemtr.manifolds.arrays import array_count, as_type, machine_precision
 from riemtr.manifolds.manifold import P
@@ -226,46 +227,42 @@ def _kinds(cost: Any, given: dict[str, Any]) -> Derivatives:
 def _check_manifold(manifold: Any, derivatives: Derivatives) -> None:
     """Check that a manifold has all that is needed of it with derivatives of these kinds."""
     if isinstance(manifold, type):
-        raise ValueError(
-            f"manifold must be an instance; got the class {manifold.__name__}: call it with "
-            "its size, as in riemtr.Sphere(n)"
-        )
+        came = f"be an instance; got the class {manifold.__name__}"
+        remedy = "call it with its size, as in riemtr.Sphere(n)"
+        raise ArgumentError("manifold", came, remedy=remedy)
     missing = lacking(manifold, derivatives.gradient, derivatives.hessian)
     if missing:
         names = ", ".join(f"{name} ({what})" if what else name for name, what in missing.items())
         remedy = (
-            ": derive it from pymanopt's RiemannianSubmanifold, if it is one, which has them from "
+            "derive it from pymanopt's RiemannianSubmanifold, if it is one, which has them from "
             "projection, or pass riemannian_gradient and riemannian_hessian"
         )
-        raise ValueError(
-            "manifold must offer pymanopt's manifold methods, as riemtr.Sphere(n) and "
-            f"pymanopt.manifolds do; {type(manifold).__name__} lacks {names}"
-            f"{remedy if any(missing.values()) else ''}"
+        raise ArgumentError(
+            "manifold",
+            "offer pymanopt's manifold methods, as riemtr.Sphere(n) and pymanopt.manifolds do; "
+            f"{type(manifold).__name__} lacks {names}",
+            remedy=remedy if any(missing.values()) else "",
         )
     for factor in getattr(manifold, "manifolds", [manifold]):
         if as_integer(factor.dim) is None:
-            raise ValueError(
-                f"the dim of a manifold must be an integer; got {factor.dim!r}: if that is a "
-                f"method of {type(factor).__name__}, make it a property"
-            )
+            remedy = f"if that is a method of {type(factor).__name__}, make it a property"
+            raise ArgumentError("the dim of a manifold", "be an integer", factor.dim, remedy)
 
 
 def _check_callables(given: dict[str, Any]) -> None:
     for name, function in given.items():
         if function is not None and not callable(function):
-            remedy = "a function of the point's arrays"
-            if name in _OTHER_FUNCTIONS:
-                remedy = _OTHER_FUNCTIONS[name]
-            raise ValueError(
-                f"{name} must be callable, or None; got {type(function).__name__}: pass {remedy}"
-            )
+            form = _OTHER_FUNCTIONS.get(name, "a function of the point's arrays")
+            came = f"be callable, or None; got {type(function).__name__}"
+            raise ArgumentError(name, came, remedy=f"pass {form}")
 
 
 def _check_derivatives(cost: Any, given: dict[str, Any]) -> None:
     """Check that the derivatives given go together, and with the cost."""
     names = {name for name, function in given.items() if function is not None}
     if isinstance(cost, type) and hasattr(cost, "at"):
-        raise ValueError(f"cost must be an instance; got the class {cost.__name__}: create one")
+        came = f"be an instance; got the class {cost.__name__}"
+        raise ArgumentError("cost", came, remedy="create one")
     if hasattr(cost, "at"):
         if names:
             raise ValueError(
@@ -274,10 +271,8 @@ def _check_derivatives(cost: Any, given: dict[str, Any]) -> None:
             )
         return
     if not callable(cost):
-        raise ValueError(
-            "cost must be a callable or an object with a method at(point); got "
-            f"{type(cost).__name__}"
-        )
+        form = "be a callable or an object with a method at(point)"
+        raise ArgumentError("cost", f"{form}; got {type(cost).__name__}")
     for order in ("gradient", "hessian"):
         if {f"euclidean_{order}", f"riemannian_{order}"} <= names:
             raise ValueError(f"pass euclidean_{order} or riemannian_{order}, not both")
@@ -348,6 +343,5 @@ def _check_signature(
     except TypeError:
         arrays = "argument, the point" if given == 1 else "arguments, the arrays of a point"
         vectors = " and those of a vector after them" if of_vectors else ""
-        raise ValueError(
-            f"{name} must take {given} {arrays} of {manifold}{vectors}; it takes {signature}"
-        ) from None
+        takes = f"take {given} {arrays} of {manifold}{vectors}; it takes {signature}"
+        raise ArgumentError(name, takes) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from riemtr.arguments import check_nonnegative
-from riemtr.errors import NonFiniteCostError
+from riemtr.errors import ArgumentError, NonFiniteCostError
 from riemtr.problem import Evaluation, Problem
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.stopping import StoppingCriterion
@@ -27,19 +27,17 @@ def checked_observers(stop: Any, observers: Any) -> tuple[Observer, ...]:
     They are asked for in every iteration, which an iterator would not survive.
     """
     if stop is not None and not isinstance(stop, StoppingCriterion):
-        raise ValueError(
-            "stop must be a StoppingCriterion, such as riemtr.solvers.MaxIterations(10); got "
-            f"{stop!r}. For a condition of your own, pass observers=[condition], which stops the "
-            "run by returning True"
-        )
+        own = "for a condition of your own, pass observers=[condition], which stops the run by True"
+        kind = "be a StoppingCriterion, such as riemtr.solvers.MaxIterations(10)"
+        raise ArgumentError("stop", kind, stop, own)
     if callable(observers):
         observers = (observers,)
     if not isinstance(observers, Iterable):
-        raise ValueError(f"observers must be a callable or a list of them; got {observers!r}")
+        raise ArgumentError("observers", "be a callable or a list of them", observers)
     observers = tuple(observers)
     for observer in observers:
         if not callable(observer):
-            raise ValueError(f"observers must be callables; got {observer!r} among them")
+            raise ArgumentError("observers", "be callables, all of them", observer)
     return observers
 
 
@@ -60,8 +58,7 @@ def check_beginning(here: Evaluation) -> None:
     if here.problem.derivatives.gradient == "riemannian":
         outside = here.norm_outside(here.gradient)
         if outside > _TANGENCY * max(here.gradient_norm, abs(here.cost)):
-            raise ValueError(
-                f"riemannian_gradient must be tangent to {here.manifold}; of its norm "
-                f"{here.gradient_norm:.2g}, {outside:.2g} are not: pass it as euclidean_gradient, "
-                f"or project it"
-            )
+            share = f"of its norm {here.gradient_norm:.2g}, {outside:.2g} are not"
+            remedy = "pass it as euclidean_gradient, or project it"
+            tangent = f"be tangent to {here.manifold}; {share}"
+            raise ArgumentError("riemannian_gradient", tangent, remedy=remedy)

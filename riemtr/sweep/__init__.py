@@ -4,8 +4,7 @@ import sys
 
 from riemtr.imports import make_callable
 from riemtr.progress import Progress
-from riemtr.sweep.cells import Cell
-from riemtr.sweep.outcomes import Failure, Outcome
+from riemtr.sweep.cells import Cell, Failure, Outcome
 from riemtr.sweep.run import sweep
 from riemtr.sweep.table import Table, read
 

@@ -1,4 +1,4 @@
-"""What a sweep is made of: cells, each a setting of every parameter and a seed."""
+"""The cells of a sweep, each a setting of every parameter and a seed; and running one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import hashlib
 import itertools
 import json
 import math
+import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,17 +15,25 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import integer
+from riemtr.errors import ArgumentError
+from riemtr.executors import unpacked
+from riemtr.imports import place
 
 Task = Callable[..., Mapping[str, Any]]
 """``task(rng, **settings)``: a function of a module; returns numbers and strings by name."""
 
 Value = int | float | bool | str | None
-"""What a setting, or what a task returns, may be."""
+"""A setting, or a result of a task."""
 
 SEED, SECONDS, FAILURE = "seed", "cell_seconds", "failure"
 """Columns of a table that belong to the cell itself: no setting and no result has these names."""
 
-RESERVED = (SEED, SECONDS, FAILURE)
+_RESERVED = (SEED, SECONDS, FAILURE)
+# Characters of an error that are kept, and of the calls that led to it.
+_MESSAGE = 1000
+_TRACEBACK = 3000
+# The innermost calls.
+_FRAMES = 4
 
 
 @dataclass(frozen=True)
@@ -72,22 +82,54 @@ class Cell:
         return np.random.default_rng(np.random.SeedSequence(int(self.key, 16)))
 
 
-def product(axes: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """Return every combination of the values given for each name, the last name fastest.
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell failed.
 
-    Examples
-    --------
-    >>> product({"n": [10, 20], "theta": [0.1]})
-    [{'n': 10, 'theta': 0.1}, {'n': 20, 'theta': 0.1}]
+    Attributes
+    ----------
+    kind : str
+        Name of the exception's type, or "WorkerDied".
+    message : str
+    traceback : str
+        The innermost calls.
+    place : str
+        Where in the user's own code it arose, for people; empty where that is not known.
     """
-    for name, values in axes.items():
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise ValueError(
-                f"grid must have a list of values for each name; got {values!r} for {name!r}; "
-                f"for a single value write [{values!r}]"
-            )
-    columns = [list(values) for values in axes.values()]
-    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*columns)]
+
+    kind: str
+    message: str
+    traceback: str = field(default="", repr=False)
+    place: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" if self.message else self.kind
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a cell.
+
+    Attributes
+    ----------
+    cell : Cell
+    values : dict
+        The results of the task; empty where it failed.
+    failure : Failure or None
+    seconds : float
+        Time the cell took.
+    cpu_seconds : float
+        Processor time of the thread it ran in.
+    """
+
+    cell: Cell
+    values: dict[str, Value]
+    failure: Failure | None = None
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.cell}" if self.failure is None else f"{self.cell}: {self.failure}"
 
 
 def make_cells(
@@ -95,16 +137,10 @@ def make_cells(
     grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
     seeds: Iterable[int],
 ) -> list[Cell]:
-    """Return the cells of a grid, every setting with every seed.
+    """Return the cells of a grid, every setting with every seed, the last name fastest.
 
-    Parameters
-    ----------
-    task : str
-        The task's name.
-    grid : mapping or list of mappings
-        The values of each name, all combinations of which are run; or the settings one by one.
-    seeds : iterable of int
-        Nonnegative; each is one repetition.
+    The grid has the values of each name, all combinations of which are run; or it is a list of the
+    settings one by one.
 
     Examples
     --------
@@ -112,40 +148,42 @@ def make_cells(
     ['n=10 seed=0', 'n=10 seed=1', 'n=20 seed=0', 'n=20 seed=1']
     """
     if not isinstance(seeds, Iterable):
-        raise ValueError(
-            f"seeds must be integers, one for each repetition; got {seeds!r}; for that many "
-            f"repetitions use repetitions"
-        )
-    combinations = product(grid) if isinstance(grid, Mapping) else _one_by_one(grid)
+        more = "for that many repetitions use repetitions"
+        raise ArgumentError("seeds", "be integers, one for each repetition", seeds, more)
+    combinations = _combined(grid)
     numbers = [integer("seeds", seed, low=0) for seed in seeds]
     if not combinations or not numbers:
-        empty = "seeds" if combinations else "grid"
-        raise ValueError(f"{empty} must not be empty; got nothing to run")
+        raise ArgumentError("seeds" if combinations else "grid", "not be empty: nothing would run")
     names = set(combinations[0])
     cells: dict[str, Cell] = {}
     for settings in combinations:
         if set(settings) != names:
-            raise ValueError(
-                f"grid must set the same names everywhere; got {sorted(names)} and "
-                f"{sorted(settings)}"
-            )
+            both = f"got {sorted(names)} and {sorted(settings)}"
+            raise ArgumentError("grid", f"set the same names everywhere; {both}")
         clean = {name: _setting(name, value) for name, value in settings.items()}
         for seed in numbers:
             cell = Cell(task, clean, seed)
             if cell.key in cells:
-                raise ValueError(f"grid must name each cell once; got {cell} twice")
+                raise ArgumentError("grid", f"name each cell once; got {cell} twice")
             cells[cell.key] = cell
     return list(cells.values())
 
 
-def _one_by_one(grid: Any) -> list[dict[str, Any]]:
+def _combined(grid: Any) -> list[dict[str, Any]]:
+    """Return the settings that a grid stands for."""
+    if isinstance(grid, Mapping):
+        for name, values in grid.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                single = f"for a single value write [{values!r}]"
+                needs = f"have a list of values for each name, {name!r} as well"
+                raise ArgumentError("grid", needs, values, single)
+        columns = itertools.product(*map(list, grid.values()))
+        return [dict(zip(grid, values, strict=True)) for values in columns]
     settings = list(grid) if isinstance(grid, Iterable) else [grid]
     for one in settings:
         if not isinstance(one, Mapping):
-            raise ValueError(
-                f"grid must be a dict of the values of each name, or a list of dicts, one for each "
-                f"setting; got {one!r}"
-            )
+            form = "be a dict of the values of each name, or a list of dicts, one for each setting"
+            raise ArgumentError("grid", form, one)
     return [dict(one) for one in settings]
 
 
@@ -165,15 +203,73 @@ def scalar(value: Any) -> Value:
 
 
 def _setting(name: Any, value: Any) -> Value:
-    if not isinstance(name, str) or not name.isidentifier() or name in (*RESERVED, "rng"):
-        raise ValueError(
-            f"grid must have names that can be arguments of the task, other than "
-            f"{', '.join(map(repr, (*RESERVED, 'rng')))}; got {name!r}"
-        )
+    taken = (*_RESERVED, "rng")
+    if not isinstance(name, str) or not name.isidentifier() or name in taken:
+        needs = "have names that can be arguments of the task, other than"
+        raise ArgumentError("grid", f"{needs} {', '.join(map(repr, taken))}", name)
     try:
         clean = scalar(value)
     except TypeError as error:
         raise TypeError(f"grid, values of {name!r}: {error}") from None
     if isinstance(clean, float) and not math.isfinite(clean):
-        raise ValueError(f"grid must have finite values; got {clean!r} for {name!r}")
+        raise ArgumentError("grid", f"have finite values; got {clean!r} for {name!r}")
     return clean
+
+
+def run_packed(content: bytes, cell: Cell) -> Outcome:
+    """Run a cell in a worker, where the task arrives as bytes."""
+    try:
+        task = unpacked(content)
+    except BaseException as error:  # a module that leaves Python must not take the worker along
+        return Outcome(cell, {}, describe(error))
+    return run_cell(task, cell)
+
+
+def run_cell(task: Task, cell: Cell) -> Outcome:
+    """Run a cell; an error of the task is part of the outcome.
+
+    Examples
+    --------
+    >>> run_cell(lambda rng, n: {"half": n / 2}, Cell("half", {"n": 3}, 0)).values
+    {'half': 1.5}
+    >>> print(run_cell(lambda rng, n: {"ratio": 1 / n}, Cell("ratio", {"n": 0}, 0)).failure)
+    ZeroDivisionError: division by zero
+    """
+    begin, begin_cpu = time.perf_counter(), time.thread_time()
+    values: dict[str, Value] = {}
+    failure = None
+    try:
+        values = _checked(task(cell.rng(), **cell.settings), cell)
+    except BaseException as error:  # also exits and cancellations; the crew knows of a real Ctrl-C
+        failure = describe(error)
+    return Outcome(
+        cell, values, failure, time.perf_counter() - begin, time.thread_time() - begin_cpu
+    )
+
+
+def describe(error: BaseException) -> Failure:
+    """Return an exception in words, short enough for a line of a file."""
+    try:
+        lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-_FRAMES)
+        message, calls, where = str(error), "".join(lines).strip(), place(error)
+    except Exception as another:  # the task's own exceptions may be broken themselves
+        message, calls, where = f"its message cannot be read ({type(another).__name__})", "", ""
+    return Failure(type(error).__name__, message[:_MESSAGE], calls[-_TRACEBACK:], where)
+
+
+def _checked(returned: Any, cell: Cell) -> dict[str, Value]:
+    if not isinstance(returned, Mapping):
+        raise TypeError(
+            f"the task must return a dict of numbers and strings; got {type(returned).__name__}"
+        )
+    values: dict[str, Value] = {}
+    for name, value in returned.items():
+        if not isinstance(name, str) or name in _RESERVED or name in cell.settings:
+            needs = "return names that are neither settings nor one of"
+            raise ArgumentError("the task", f"{needs} {', '.join(map(repr, _RESERVED))}", name)
+        try:
+            values[name] = scalar(value)
+            json.dumps(values[name])  # a store must be able to: integers have a longest one
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"the task returned as {name!r}: {error}") from None
+    return values

@@ -1,4 +1,4 @@
-"""Heat maps of phase transitions, as in the paper's Figure 3. Needs the extra ``plot``."""
+"""Maps of phase transitions: success rates, their 50% boundary, and figures (paper, Figure 3)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,33 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from riemtr.errors import require
-from riemtr.sweep.boundary import PowerLaw, fit_power_law, half_way
 from riemtr.sweep.table import Table
 
 _BOUNDARY = "#d7191c"
 _LAW = "#2c7fb8"
 _NOT_THERE = "#dfe7ef"
-_TITLE = 50  # letters of the title that fit above one map
+# Letters of the title that fit above one map.
+_TITLE = 50
+# Weight of the penalty on the slopes: without one they are infinite where no trials overlap.
+_RIDGE = 1e-2
+# The log-likelihood that y must explain: chance alone gives more in one of some 400 cases.
+_SIGNIFICANT = 4.0
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """Where half of the trials succeed: ``y = factor * n**exponent``."""
+
+    factor: float
+    exponent: float
+
+    def __call__(self, n: np.ndarray) -> np.ndarray:
+        """Return the boundary at n."""
+        return self.factor * np.asarray(n, dtype=float) ** self.exponent
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +69,7 @@ class Map:
 
 
 def success_map(table: Table, name: str) -> Map:
-    """Return the success rates of a sweep over one of the maps of a phase transition.
-
-    Parameters
-    ----------
-    table : Table
-        Of :func:`riemtr.sweep.phase_transition.trial`. Cells that failed are left out.
-    name : {"k-n", "p-n"}
-    """
+    """Return the success rates of a map, "k-n" or "p-n"; cells that failed are left out."""
     axis = name[0]
     everything = {(row["n"], row[axis]) for row in table.rows}
     n, y = (np.array(sorted(set(values))) for values in zip(*everything, strict=True))
@@ -79,19 +90,81 @@ def success_map(table: Table, name: str) -> Map:
     return Map(name, n, y, rate, int(trials.max()), np.array(boundary), law, tuple(broken))
 
 
+def fit_power_law(
+    n: np.ndarray, y: np.ndarray, success: np.ndarray, *, rising: bool
+) -> PowerLaw | None:
+    """Fit the boundary by logistic regression on log n and log y, of trials that succeeded or not.
+
+    The probability of success is ``1 / (1 + exp(-(a + b log n + c log y)))``, and one half where
+    ``y = exp(-a / c) n**(-b / c)``. There is no law where all trials succeed, or all fail, or y
+    makes no difference beyond chance, or the opposite of the one expected: ``rising`` says whether
+    success is expected where y is large.
+
+    Examples
+    --------
+    >>> n, y = (axis.ravel() for axis in np.meshgrid(np.arange(10, 100, 5), np.arange(5, 100, 5)))
+    >>> law = fit_power_law(n, y, y < 0.8 * n, rising=False)
+    >>> abs(law.exponent - 1) < 0.05, bool(abs(law(50) - 40) < 2)
+    (True, True)
+    """
+    success = np.asarray(success, dtype=float)
+    if success.min() == success.max():
+        return None
+    logs = np.column_stack([np.log(n), np.log(y)])
+    centre = logs.mean(axis=0)
+    (a, b, c), loss = _logistic(logs - centre, success)
+    _, loss_without_y = _logistic((logs - centre)[:, :1], success)
+    if loss_without_y - loss < _SIGNIFICANT or (c > 0.0) != rising:
+        return None
+    exponent = -b / c
+    with np.errstate(over="ignore"):
+        factor = np.exp(centre[1] - exponent * centre[0] - a / c)
+    return PowerLaw(float(factor), float(exponent)) if 0.0 < factor < np.inf else None
+
+
+def _logistic(features: np.ndarray, success: np.ndarray) -> tuple[np.ndarray, float]:
+    """Intercept and slopes of the penalised maximum likelihood, and minus its logarithm."""
+    design = np.column_stack([np.ones(len(features)), features])
+    penalty = np.diag([0.0, *np.full(features.shape[1], _RIDGE)])
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        score = design @ weights
+        value = np.logaddexp(0.0, score).sum() - score @ success + weights @ penalty @ weights / 2
+        return value, design.T @ (expit(score) - success) + penalty @ weights
+
+    found = minimize(loss, np.zeros(design.shape[1]), jac=True, method="BFGS")
+    return found.x, float(found.fun)
+
+
+def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
+    """Return where the success rate crosses one half, at one n, of increasing values of y.
+
+    The crossing that misjudges the fewest trials, as if the rate were a step there: it needs no
+    model, and isolated outliers do not move it. Between the two values of y around it the rates are
+    interpolated in log y; NaN where the step would lie outside the values.
+
+    Examples
+    --------
+    >>> half_way(np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 1.0, 0.0, 0.2]), rising=False)
+    2.8284271247461903
+    >>> half_way(np.array([1.0, 4.0]), np.array([0.75, 0.25]), rising=False)
+    2.0
+    """
+    chance = np.asarray(rate) if rising else 1.0 - np.asarray(rate)
+    # The step after the first i values: successes before it and failures from it on are wrong.
+    wrong = [chance[:i].sum() + (1.0 - chance[i:]).sum() for i in range(len(chance) + 1)]
+    best = int(np.argmin(wrong))
+    if best in (0, len(chance)):
+        return float("nan")
+    # The first of the best steps has a chance below one half before it, and not below it after.
+    share = (0.5 - chance[best - 1]) / (chance[best] - chance[best - 1])
+    return float(y[best - 1] ** (1.0 - share) * y[best] ** share)
+
+
 def figure(maps: Mapping[str, Map], title: str = "") -> Any:
     """Draw maps side by side: white where all trials succeed, black where all fail.
 
-    Parameters
-    ----------
-    maps : mapping
-        Maps by name.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib Figure
+    Returns a matplotlib Figure, which needs the extra ``plot``.
     """
     figure_class = require("matplotlib.figure", extra="plot").Figure
     drawing = figure_class(figsize=(5.6 * len(maps) + 0.6, 5.0), layout="constrained")
@@ -110,23 +183,10 @@ def figure(maps: Mapping[str, Map], title: str = "") -> Any:
 def _draw(panel: Any, one: Map) -> Any:
     logarithmic = one.name == "p-n"
     panel.set_facecolor(_NOT_THERE)
-    mesh = panel.pcolormesh(
-        _edges(one.n),
-        _edges(one.y, logarithmic),
-        np.ma.masked_invalid(one.rate),
-        cmap="gray",
-        vmin=0.0,
-        vmax=1.0,
-    )
-    panel.plot(
-        one.n,
-        one.boundary,
-        "o-",
-        color=_BOUNDARY,
-        markersize=3,
-        linewidth=1.2,
-        label="50% of trials",
-    )
+    tiles = _edges(one.n), _edges(one.y, logarithmic), np.ma.masked_invalid(one.rate)
+    mesh = panel.pcolormesh(*tiles, cmap="gray", vmin=0.0, vmax=1.0)
+    crossing = {"color": _BOUNDARY, "markersize": 3, "linewidth": 1.2, "label": "50% of trials"}
+    panel.plot(one.n, one.boundary, "o-", **crossing)
     if one.broken:
         panel.plot(*zip(*one.broken, strict=True), "x", color="0.35", label="only errors")
     letter = one.name[0]
@@ -157,11 +217,7 @@ def _draw(panel: Any, one: Map) -> Any:
 def _edges(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
     """Borders of the tiles around values: half way between neighbours."""
     inner = np.log(values) if logarithmic else values.astype(float)
-    if inner.size == 1:
-        spread = np.array([-0.5, 0.5]) * (np.log(2.0) if logarithmic else 1.0)
-        edges = inner + spread
-    else:
-        middle = (inner[1:] + inner[:-1]) / 2
-        first, last = inner[0] - (inner[1] - inner[0]) / 2, inner[-1] + (inner[-1] - inner[-2]) / 2
-        edges = np.concatenate([[first], middle, [last]])
+    alone = np.log([2.0]) if logarithmic else np.ones(1)
+    steps = np.pad(np.diff(inner) if inner.size > 1 else alone, 1, mode="edge")[: inner.size + 1]
+    edges = np.concatenate([inner[:1] - steps[0] / 2, inner + steps[1:] / 2])
     return np.exp(edges) if logarithmic else edges

@@ -14,22 +14,23 @@ from typing import Any
 
 from riemtr.arguments import check_positive, integer
 from riemtr.environment import environment
+from riemtr.errors import ArgumentError
 from riemtr.executors import check_backend, hired, packed, run_all
 from riemtr.files import made_folder
 from riemtr.identity import difference, digest, is_other_source, source_of
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.store import Record, Store
-from riemtr.sweep.cells import SEED, Cell, Task, make_cells
-from riemtr.sweep.outcomes import (
-    Kept,
+from riemtr.sweep.cells import (
+    SEED,
+    Cell,
     Outcome,
-    as_record,
+    Task,
     describe,
-    from_records,
+    make_cells,
     run_cell,
     run_packed,
 )
-from riemtr.sweep.table import Table
+from riemtr.sweep.table import Table, as_record, from_records
 
 Cost = Callable[[Mapping[str, Any]], float]
 """``cost(settings)``: time a cell takes, in any unit."""
@@ -147,11 +148,12 @@ def sweep(
         Store(path, {"task": task_name}, resume=resume) as records,
         watching(progress) as watch,
     ):
-        kept = from_records(task_name, records.records, records.damaged)
-        _check_cells(path, kept, cells)
-        missing = [cell for cell in ordered if _is_missing(cell, kept, retry_failed)]
+        known, origins = from_records(task_name, records.records)
+        _check_cells(path, known, cells)
+        missing = [cell for cell in ordered if _is_missing(cell, known, retry_failed)]
         if not accept_changes:
-            _check_code(path, kept, {cell.key for cell in missing}, made["code"])
+            again = {cell.key for cell in missing}
+            _check_code(path, origins, again, made["code"])
         begin, done, total = time.perf_counter(), len(cells) - len(missing), len(cells)
         made_with = f"made with {digest(made)}"
 
@@ -164,7 +166,7 @@ def sweep(
             new = {one.cell.key: as_record(one, made_with) for one in outcomes}
             records.keep(new if made_with in records.records else {made_with: made, **new})
             for outcome in outcomes:
-                kept.outcomes[outcome.cell.key] = outcome
+                known[outcome.cell.key] = outcome
                 done += 1
                 watch(Progress("cells", done, total, time.perf_counter() - begin, outcome))
 
@@ -184,7 +186,7 @@ def sweep(
                 if done
                 else "interrupted before the first cell had ended"
             ) from None
-        return Table(tuple(kept.outcomes[cell.key] for cell in cells), kept.damaged)
+        return Table(tuple(known[cell.key] for cell in cells), records.damaged)
 
 
 def _largest_first(cells: Sequence[Cell], cost: Cost | None) -> list[Cell]:
@@ -192,36 +194,32 @@ def _largest_first(cells: Sequence[Cell], cost: Cost | None) -> list[Cell]:
     if cost is None:
         return list(cells)
     if not callable(cost):
-        raise ValueError(f"cost must be a function of the settings; got {cost!r}")
+        raise ArgumentError("cost", "be a function of the settings", cost)
     costs = {cell.key: cost(cell.settings) for cell in cells}
     for cell in cells:
         if not (costs[cell.key] > 0 and math.isfinite(costs[cell.key])):
-            raise ValueError(
-                f"cost must be positive and finite for every cell; got {costs[cell.key]!r} for "
-                f"{cell}"
-            )
+            needs = f"be positive and finite for every cell, {cell} as well"
+            raise ArgumentError("cost", needs, costs[cell.key])
     return sorted(cells, key=lambda cell: -costs[cell.key])
 
 
-def _check_cells(path: Path | None, kept: Kept, cells: Sequence[Cell]) -> None:
+def _check_cells(path: Path | None, known: dict[str, Outcome], cells: Sequence[Cell]) -> None:
     """Raise an error where a store has cells that the grid has not: it is of another experiment."""
     wanted = {cell.key for cell in cells}
-    strangers = [one.cell for key, one in kept.outcomes.items() if key not in wanted]
+    strangers = [one.cell for key, one in known.items() if key not in wanted]
     if not strangers:
         return
-    there, here = _values(strangers), _values(cells)
-    other = {
-        name: [value for value in there.get(name, ["not set"]) if value not in values]
-        for name, values in {**{name: ["not set"] for name in there}, **here}.items()
-    }
-    different = difference(
-        {name: _listed(values) for name, values in other.items() if values},
-        {name: _listed(here.get(name, ["not set"])) for name, values in other.items() if values},
-    )
+    theirs, ours = _values(strangers), _values(cells)
+    there, here = {}, {}
+    for name in dict.fromkeys([*theirs, *ours]):
+        mine = ours.get(name, ["not set"])
+        other = [value for value in theirs.get(name, ["not set"]) if value not in mine]
+        if other:
+            there[name], here[name] = _listed(other), _listed(mine)
+    different = "; ".join(difference(there, here)) or f"{strangers[0]} is there and not here"
     raise ValueError(
-        f"store {str(path)!r} belongs to another experiment: "
-        f"{'; '.join(different) or f'{strangers[0]} is there and not here'}; repeat that grid, "
-        f"extend it by further values, or choose another store"
+        f"store {str(path)!r} belongs to another experiment: {different}; repeat that grid, extend "
+        f"it by further values, or choose another store"
     )
 
 
@@ -239,9 +237,9 @@ def _listed(values: Sequence[str]) -> str:
     return ", ".join([*values[:_LISTED], *more])
 
 
-def _check_code(path: Path | None, kept: Kept, again: set[str], code: str) -> None:
+def _check_code(path: Path | None, origins: dict[str, Record], again: set[str], code: str) -> None:
     """Raise an error where outcomes that stay are of other code than what is to be run."""
-    codes = [made["code"] for key, made in kept.made_with.items() if key not in again]
+    codes = [made["code"] for key, made in origins.items() if key not in again]
     others = sum(is_other_source(code, one) for one in codes)
     if others:
         raise ValueError(
@@ -251,17 +249,15 @@ def _check_code(path: Path | None, kept: Kept, again: set[str], code: str) -> No
         )
 
 
-def _is_missing(cell: Cell, kept: Kept, retry_failed: bool) -> bool:
-    known = kept.outcomes.get(cell.key)
-    return known is None or (retry_failed and known.failure is not None)
+def _is_missing(cell: Cell, known: dict[str, Outcome], retry_failed: bool) -> bool:
+    outcome = known.get(cell.key)
+    return outcome is None or (retry_failed and outcome.failure is not None)
 
 
 def _check_task(task: Any) -> None:
     if not inspect.isfunction(task) or "<" in task.__qualname__:
-        raise ValueError(
-            f"task must be a function of a module, so that every worker finds it and resuming "
-            f"recognises it; got {task!r}; define it with def, outside of other functions"
-        )
+        needs = "be a function of a module, so that every worker finds it and resuming knows it"
+        raise ArgumentError("task", needs, task, "define it with def, outside of other functions")
 
 
 def _check_arguments(task: Task, cell: Cell) -> None:
@@ -270,7 +266,6 @@ def _check_arguments(task: Task, cell: Cell) -> None:
     try:
         signature.bind(None, **cell.settings)
     except TypeError as error:
-        raise ValueError(
-            f"grid must set what the task takes beside rng, {task.__name__}{signature}; got "
-            f"{', '.join(cell.settings) or 'nothing'}: {error}"
-        ) from None
+        needs = f"set what the task takes beside rng, {task.__name__}{signature}"
+        got = ", ".join(cell.settings) or "nothing"
+        raise ArgumentError("grid", f"{needs}; got {got}: {error}") from None

@@ -1,20 +1,28 @@
-"""The outcomes of a sweep as a table."""
+"""The outcomes of a sweep: in a store, and as a table that says what it holds."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from riemtr.errors import ArgumentError
 from riemtr.files import write_atomically
-from riemtr.summary import Summarised, Summary
-from riemtr.sweep.cells import FAILURE, SECONDS, SEED, Cell
-from riemtr.sweep.outcomes import Outcome, read_outcomes
+from riemtr.store import Record, read_store
+from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
+from riemtr.summary import Table as Rows
+from riemtr.sweep.cells import FAILURE, SECONDS, SEED, Cell, Failure, Outcome
+
+# Settings in the table of a summary.
+_SHOWN = 20
+# Kinds of failures that are told.
+_FAILURES = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,9 +44,30 @@ class Table(Summarised):
 
     def summary(self) -> Summary:
         """Return the mean of each result over the runs of a setting, and what failed."""
-        from riemtr.sweep.summary import table_summary  # which reads tables
-
-        return table_summary(self)
+        cells = [outcome.cell for outcome in self.outcomes]
+        names = list(cells[0].settings) if cells else []
+        groups: dict[tuple[str, ...], list[Outcome]] = {}
+        for outcome in self.outcomes:  # as words: 1, 1.0 and True are equal, and other settings
+            words = tuple(str(outcome.cell.settings[name]) for name in names)
+            groups.setdefault(words, []).append(outcome)
+        results = list(dict.fromkeys(name for outcome in self.outcomes for name in outcome.values))
+        rows = tuple(
+            (
+                *words,
+                str(sum(outcome.failure is None for outcome in outcomes)),
+                *(_mean([outcome.values.get(name) for outcome in outcomes]) for name in results),
+            )
+            for words, outcomes in list(groups.items())[:_SHOWN]
+        )
+        headings = (*names, "runs", *results)
+        more = [f"... {len(groups) - _SHOWN} more settings"] if len(groups) > _SHOWN else []
+        return Summary(
+            plural(len(self), "cell"),
+            table=Rows(headings, rows, "r" * len(headings)) if len(headings) > 1 else None,
+            notes=(*more, "means over the runs of each setting", *failures([self])),
+            tone=DOUBTFUL if self.failed else GOOD,
+            line=f"{plural(len(self), 'cell')}, {len(self.failed)} failed",
+        )
 
     @property
     def failed(self) -> list[Outcome]:
@@ -85,23 +114,17 @@ def read(path: str | os.PathLike[str]) -> Table:
     path : path
         As given to :func:`sweep`.
     """
-    content = read_outcomes(Path(path))
-    outcomes = list(content.outcomes.values())
-    names = list(outcomes[0].cell.settings) if outcomes else []
-    ordered = sorted(outcomes, key=lambda outcome: _order(outcome.cell, names))
-    return Table(tuple(ordered), content.damaged)
+    known, _, damaged = read_outcomes(path)
+    names = list(known[next(iter(known))].cell.settings) if known else []
+    return Table(tuple(sorted(known.values(), key=lambda one: _order(one.cell, names))), damaged)
 
 
-def _order(cell: Cell, names: list[str]) -> tuple[Any, ...]:
+def _order(cell: Cell, names: list[str]) -> list[Any]:
     """Numbers before strings, so that any two values compare."""
-    values = [cell.settings[name] for name in names]
-    return (
-        *(
-            (0, value, "") if isinstance(value, (int, float)) else (1, 0, str(value))
-            for value in values
-        ),
-        cell.seed,
-    )
+    values = (cell.settings[name] for name in names)
+    numbers = (int, float)
+    keys = [(0, one, "") if isinstance(one, numbers) else (1, 0, str(one)) for one in values]
+    return [*keys, cell.seed]
 
 
 def _column(values: list[Any]) -> np.ndarray:
@@ -114,3 +137,67 @@ def _column(values: list[Any]) -> np.ndarray:
         except OverflowError:  # of an integer beyond all floats
             pass
     return np.array(values, dtype=object)
+
+
+# --- in a store ----------------------------------------------------------------------------------
+
+
+def read_outcomes(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Outcome], dict[str, Record], int]:
+    """Return what :func:`from_records` does of a store, and how many records are damaged."""
+    identity, records, damaged = read_store(path)
+    if "task" not in identity:
+        raise ArgumentError("store", f"be that of a sweep; {str(path)!r} is that of another run")
+    return (*from_records(identity["task"], records), damaged)
+
+
+def from_records(
+    task: str, records: Mapping[str, Record]
+) -> tuple[dict[str, Outcome], dict[str, Record]]:
+    """Return outcomes, and the code and software they are from, by key of the cell."""
+    unknown: Record = {"code": None, "environment": {}}  # where its own record is damaged
+    outcomes, made_with = {}, {}
+    for key, record in records.items():
+        if "settings" not in record:
+            continue
+        failure = None if record["failure"] is None else Failure(**record["failure"])
+        cell = Cell(task, record["settings"], record["seed"])
+        times = record["seconds"], record["cpu_seconds"]
+        outcomes[key] = Outcome(cell, record["values"], failure, *times)
+        made_with[key] = records.get(record["made_with"], unknown)
+    return outcomes, made_with
+
+
+def as_record(outcome: Outcome, made_with: str) -> Record:
+    """Return an outcome as a record, with the key of the record of what it was made with."""
+    parts = asdict(outcome)
+    cell = parts.pop("cell")
+    return {"settings": cell["settings"], "seed": cell["seed"], **parts, "made_with": made_with}
+
+
+def failures(tables: Iterable[Table]) -> list[str]:
+    """Say which cells failed and why, the first of each kind of error, and what was damaged."""
+    kinds: dict[str, list[Outcome]] = {}
+    tables = list(tables)
+    for outcome in (outcome for table in tables for outcome in table.failed):
+        where = "" if outcome.failure is None else outcome.failure.place
+        kinds.setdefault(f"{outcome.failure}{where}", []).append(outcome)
+    lines = [
+        f"failed {len(some)} x {text} (first: {some[0].cell})"
+        for text, some in list(kinds.items())[:_FAILURES]
+    ]
+    if len(kinds) > _FAILURES:
+        lines.append(f"... and {len(kinds) - _FAILURES} other errors; the table has all of them")
+    damaged = sum(table.damaged for table in tables)
+    if damaged:
+        which = plural(damaged, "record")
+        lines.append(f"damaged: {which} of the store, now skipped; the table has every cell")
+    return lines
+
+
+def _mean(values: list[Any]) -> str:
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, (bool, int, float)) for value in known):
+        return f"{np.mean(known):.4g}"
+    return ", ".join(sorted({str(value) for value in known}))

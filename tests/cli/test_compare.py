@@ -91,7 +91,7 @@ def test_ones_own_solver_from_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))  # undoes what the command adds
     outcome = compare(*QUICK, "--solvers", "my_own_solver:make:loud=true", "-q")
-    assert outcome.output == "certified: my_own_solver:make:loud=True 3/3\n"
+    assert outcome.output == "certified: my_own_solver:make:loud=true 3/3\n"
 
 
 def test_a_folder_is_replaced_only_by_force(tmp_path, no_pictures):
@@ -101,7 +101,7 @@ def test_a_folder_is_replaced_only_by_force(tmp_path, no_pictures):
     assert f"saved in {tmp_path}: comparison.json, runs.csv" in outcome.output
     refused = compare(*arguments)
     assert refused.exit_code == 2
-    assert "pass --force to replace it" in refused.stderr
+    assert "pass --force to replace them" in refused.stderr
     assert refused.stdout == ""
     assert compare(*arguments, "--force").exit_code == 0
 
@@ -198,7 +198,7 @@ def test_whole_recovery_methods(tmp_path):
         (["rayleigh", "--tolerances", "small"], "--tolerances must be numbers separated"),
         (["rayleigh", "--tolerances", "0"], "tolerances must be a list of positive"),
         (["rayleigh", "--max-seconds", "0"], "--max-seconds must be a positive finite number"),
-        (["dictionary-recovery", "rayleigh"], "give it alone"),
+        (["dictionary-recovery", "rayleigh"], "dictionary-recovery must be given alone"),
         (
             ["dictionary-recovery", "--saddles", "2"],
             "--saddles must be left out for dictionary-recovery",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import riemtr
-from riemtr.cli.files import check_target, save_plot, save_result
+from riemtr.cli.solve import check_target, save_plot, save_result
 
 ABOUT = {"problem": "made up", "parameters": {"n": 4}}
 

@@ -4,13 +4,12 @@ import re
 import pytest
 
 from riemtr.cli.parameters import (
-    build_problem,
     format_parameters,
     parse_axes,
     parse_named,
     parse_parameters,
-    parse_value,
 )
+from riemtr.compare.cases import build_case, parse_value
 from riemtr.problems import registry
 
 
@@ -61,7 +60,7 @@ def test_formatted_parameters_are_read_back_the_same():
 
 def test_a_value_of_the_wrong_type_names_the_setting():
     with pytest.raises(ValueError, match="n must be an integer of at least 1; got 'abc'"):
-        build_problem("rayleigh", {"n": "abc"}, rng=0)
+        build_case("rayleigh", {"n": "abc"}, seed=0)
 
 
 def test_axes_keep_their_order_and_types():
@@ -72,10 +71,10 @@ def test_axes_keep_their_order_and_types():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["n"], "-g must look like name=a,b,c, for instance n=10,20; got 'n'"),
-        (["=1"], "-g must look like name=a,b,c"),
+        (["n"], "values must look like name=a,b,c, for instance n=10,20; got 'n'"),
+        (["=1"], "values must look like name=a,b,c"),
         (["n=1,,2"], "a value between any two commas; got 'n=1,,2'"),
-        (["n=1", "n=2"], "-g n is given twice; list all values in one"),
+        (["n=1", "n=2"], "name n once: list all its values in one; got 'n=2'"),
     ],
 )
 def test_what_is_no_axis_is_refused(settings, message):
@@ -93,8 +92,10 @@ def test_several_parameters_after_a_name_need_colons():
 
 def test_an_error_of_a_builder_names_its_kind(monkeypatch):
     monkeypatch.setitem(registry._BUILDERS, "broken", lambda rng, n=1: 1 / 0)
-    with pytest.raises(ValueError, match="cannot build 'broken' with n=2: ZeroDivisionError: "):
-        build_problem("broken", {"n": 2}, rng=0)
+    with pytest.raises(
+        ValueError, match="cannot build the problem 'broken:n=2': ZeroDivisionError: "
+    ):
+        build_case("broken", {"n": 2}, seed=0)
 
 
 def test_an_error_of_ones_own_builder_says_where(tmp_path, monkeypatch):
@@ -107,9 +108,9 @@ def test_an_error_of_ones_own_builder_says_where(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     file = re.escape(str(tmp_path / "broken_builders.py"))
     with pytest.raises(ValueError, match=rf"my data file is missing \({file}, line 2\)$"):
-        build_problem("broken_builders:raising", {}, rng=0)
+        build_case("broken_builders:raising", {}, seed=0)
     with pytest.raises(ValueError, match=rf"FileNotFoundError: .* \({file}, line 4\)$"):
-        build_problem("broken_builders:reading", {}, rng=0)
+        build_case("broken_builders:reading", {}, seed=0)
 
 
 def test_a_name_that_is_known_is_no_module():

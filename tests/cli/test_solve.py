@@ -256,7 +256,7 @@ def test_a_problem_of_ones_own_by_its_path(own_module):
     ("arguments", "message"),
     [
         (["rayleigh", "--rng", -1], "--rng"),
-        (["rayleigh:n=5", "-p", "n=6"], "parameter 'n' is set twice"),
+        (["rayleigh:n=5", "-p", "n=6"], "--parameter must be given once; 'n' is set twice"),
         (["rayleigh", "-p", "n=abc"], "n must be an integer of at least 1; got 'abc'"),
         (["nothing"], "a function or a Problem of your own is module:name"),
     ],

@@ -183,7 +183,10 @@ def test_several_processes_by_default(here):
         (["users_module:task", "-g", "n=1,"], "a value between any two commas; got 'n=1,'"),
         (["broken_module:task"], "cannot import the task 'broken_module:task': RuntimeError: oh"),
         (["users_module:task", "-g", "n=1", "--n-jobs", "0"], "must be a positive integer"),
-        (["users_module:task", "-g", "n=1", "-g", "n=2"], "-g n is given twice"),
+        (
+            ["users_module:task", "-g", "n=1", "-g", "n=2"],
+            "--values must name n once: list all its values in one",
+        ),
         (
             ["users_module:task", "-g", "n=1", "--noise", "1"],
             "--noise must go with phase-transition",
@@ -219,4 +222,4 @@ def test_a_file_is_no_folder(here):
     (here / "out").write_text("precious")
     outcome = own(here, "-g", "n=1")
     assert outcome.exit_code == 2
-    assert "is a file; choose a folder for --out" in outcome.stderr
+    assert "is a file; choose a folder" in outcome.stderr

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from riemtr.cli.app import app
-from riemtr.cli.sweep_tasks import check_files
+from riemtr.cli.sweep import check_files
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "phase_transition"
 

@@ -2,27 +2,27 @@ from functools import partial
 
 import pytest
 
-from riemtr.cli.sweep_tasks import own_task, phase_transition
+from riemtr.cli.sweep import own_task, phase_transition
 from riemtr.sweep import sweep
 
-HOW = partial(sweep, backend="serial", resume=False)
+HOW = partial(sweep, repetitions=1, backend="serial", resume=False)
 MINE = "tests.sweep.tasks:draw"
 
 
 def test_a_function_over_its_grid(tmp_path):
-    report = own_task(MINE, {}, ["n=1,2"], tmp_path, 3, HOW, lambda now: None)
-    (table,) = report.tables
+    thrice = partial(HOW, repetitions=3)
+    (table,), _, saved = own_task(MINE, {}, ["n=1,2"], tmp_path, thrice, lambda now: None)
     assert list(table.columns["twice"]) == [2, 2, 2, 4, 4, 4]
-    assert [path.name for path in report.saved] == ["cells.sqlite", "cells.csv"]
-    assert all(path.exists() for path in report.saved)
+    assert [path.name for path in saved] == ["cells.sqlite", "cells.csv"]
+    assert all(path.exists() for path in saved)
 
 
 def test_one_map_of_the_phase_transition(tmp_path):
     given = {"map": "p-n", "grid": "quick"}
-    report = phase_transition(given, None, tmp_path, 1, HOW, lambda now: None)
-    assert len(report.tables) == len(report.summary.pairs) == 1
-    assert report.summary.pairs[0][0] == "p-n"
-    assert report.saved[0] == tmp_path / "p-n.sqlite"
+    tables, summary, saved = phase_transition(given, None, tmp_path, HOW, lambda now: None)
+    assert len(tables) == len(summary.pairs) == 1
+    assert summary.pairs[0][0] == "p-n"
+    assert saved[0] == tmp_path / "p-n.sqlite"
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_one_map_of_the_phase_transition(tmp_path):
 )
 def test_what_is_no_task_is_refused(name, given, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        own_task(name, given, ["n=1"], tmp_path, 1, HOW, lambda now: None)
+        own_task(name, given, ["n=1"], tmp_path, HOW, lambda now: None)
 
 
 def test_all_stores_are_looked_at_before_the_first_map(tmp_path):
-    own_task(MINE, {}, ["n=1"], tmp_path, 1, HOW, lambda now: None)
+    own_task(MINE, {}, ["n=1"], tmp_path, HOW, lambda now: None)
     (tmp_path / "cells.sqlite").rename(tmp_path / "p-n.sqlite")
     with pytest.raises(FileExistsError, match=r"p-n\.sqlite exists: continue it with --resume"):
-        phase_transition({"grid": "quick"}, None, tmp_path, 1, HOW, lambda now: None)
+        phase_transition({"grid": "quick"}, None, tmp_path, HOW, lambda now: None)
     assert not (tmp_path / "k-n.sqlite").exists()

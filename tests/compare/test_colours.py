@@ -1,11 +1,11 @@
-from riemtr.compare import solver_names
-from riemtr.compare.colours import PALETTE, colour, places
+from riemtr.compare import Comparison, solver_names
+from riemtr.compare.figures import PALETTE, looks, places
 from riemtr.compare.recovery_methods import METHODS
 
 
 def test_named_solvers_have_colours_of_their_own_in_any_company():
     for names in (solver_names(), list(METHODS)):
-        assert len({colour(place) for place in places(names).values()}) == len(names)
+        assert len({PALETTE[place] for place in places(names).values()}) == len(names)
         for name in names:
             assert places([name]) == {name: places(names)[name]}
 
@@ -22,4 +22,5 @@ def test_others_get_what_is_free_whatever_the_order():
 def test_more_solvers_than_colours_begin_anew():
     found = places(f"solver{i:02}" for i in range(20))
     assert list(found.values()) == list(range(20))
-    assert colour(8) == colour(0) == PALETTE[0]
+    drawn = looks(Comparison({"solvers": found}, {}, ()), "-.")
+    assert (drawn["solver00"], drawn["solver08"]) == ((PALETTE[0], "-"), (PALETTE[0], "."))

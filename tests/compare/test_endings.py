@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import riemtr
-from riemtr.compare.endings import from_result, run_solver
 from riemtr.compare.entrants import Demands
+from riemtr.compare.measuring import Task, from_result, run_solver
 from riemtr.compare.starts import random_starts
-from riemtr.compare.task import Task
 from riemtr.compare.watching import WatchedProblem
 from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.solvers import Status

@@ -101,7 +101,7 @@ def test_what_cannot_become_a_folder_is_refused_before_anything_runs(tmp_path, m
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="file is a file; choose a folder"):
         module.check_folder(tmp_path / "file" / "new")
-    monkeypatch.setattr(module.os, "access", lambda path, mode: False)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(PermissionError, match="cannot be written to"):
         module.check_folder(tmp_path / "new" / "newer")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -153,7 +153,7 @@ def test_finished_runs_are_kept_until_the_comparison_is_written(tmp_path, monkey
     journal_path(folder, resume=True)
     assert [path.name for path in write_folder(example(), folder, force=True).files] == ALWAYS
     assert not journal.exists()
-    with pytest.raises(FileExistsError, match="holds a comparison already"):
+    with pytest.raises(FileExistsError, match="holds results already"):
         journal_path(folder, resume=True)  # nothing is left to do
 
 

@@ -12,9 +12,8 @@ import pytest
 import riemtr
 from riemtr.compare import measuring
 from riemtr.compare.entrants import Demands, as_entrants, entrant
-from riemtr.compare.measuring import measure, warm_up
+from riemtr.compare.measuring import Task, measure, warm_up
 from riemtr.compare.starts import random_starts
-from riemtr.compare.task import Task
 from riemtr.solvers import Status
 
 

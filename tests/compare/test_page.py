@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import shutil
 import subprocess
 from dataclasses import replace
+from importlib import resources
 
 import pytest
 
-from riemtr.compare.colours import ENDING_COLOURS, PALETTE
+from riemtr.compare.figures import PALETTE
 from riemtr.compare.page import page_html, write_page
 from riemtr.compare.page_figures import (
+    ENDING_COLOURS,
     STARTS_DRAWN,
     curves_figure,
     endings_figure,
@@ -72,6 +75,37 @@ def test_it_says_who_was_certified_and_who_was_not(page):
 
 def test_the_table_is_the_one_of_the_comparison(page):
     assert solver_comparison().summary().html() in page
+
+
+TABLE = """
+const tell = (row) => row.cells.map((cell) => cell.textContent);
+const rows = %s.map((texts) => ({
+  cells: texts.map((textContent, cellIndex) => ({ textContent, cellIndex, dataset: {} })),
+  querySelector: () => null,
+}));
+rows[0].cells.forEach((cell) => { cell.addEventListener = (_, act) => { cell.act = act; }; });
+let shown = [];
+const table = { rows, tBodies: [{ append: (...sorted) => { shown = sorted; } }] };
+global.document = { querySelectorAll: () => [table] };
+%s
+for (const column of %s) rows[0].cells[column].act();
+console.log(JSON.stringify(shown.map(tell)));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize(
+    ("clicks", "order"),
+    [([0], "abcd"), ([0, 0], "cbad"), ([1], "cbad"), ([2], "bacd"), ([2, 2], "abcd")],
+)
+def test_a_click_on_a_heading_sorts_the_rows_of_each_block(clicks, order):
+    rows = [["solver", "certified", "time"], ["one"], ["c", "0/9", ""], ["a", "4/4", "4.5 s"]]
+    rows += [["b", "3/4", "20 ms"], ["two"], ["d", "1/1", ""]]
+    script = resources.files("riemtr.compare").joinpath("page.js").read_text()
+    command = ["node", "-e", TABLE % (json.dumps(rows), script, clicks)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    names = [row[0] for row in json.loads(ended.stdout)]
+    assert names == ["one", *order[:3], "two", order[3]]
 
 
 def test_it_refers_to_nothing_outside(page):

@@ -85,7 +85,7 @@ def test_without_tolerances_whole_runs_are_compared():
         ({"measure": "joules"}, "measure must be one of 'oracles', 'seconds'"),
         ({"solved": "hopefully"}, "solved must be one of 'certified', 'reached'"),
         ({"tolerance": 1e-3}, r"one of the comparison's, \[0.01, 1e-06\]; got 0.001"),
-        ({"tolerance": 1e-2}, "must be 1e-06 where certified runs are counted"),
+        ({"tolerance": 1e-2}, "must be 1e-06, to which runs are certified"),
     ],
 )
 def test_unknown_choices_are_refused(arguments, message):

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from riemtr.compare.summary import in_seconds, lack_rounding, legend, lines
+from riemtr.compare.records import in_seconds, lack_rounding, legend
 from tests.compare.made_up import comparison, example, run
 from tests.compare.page_examples import recovery_comparison
 
@@ -35,10 +35,10 @@ def test_every_other_outcome_has_a_word():
         run("a", 7, verdict="not-critical", claimed=True),
         run("a", 8, verdict="not-critical", claimed=True, narrow=True),
     )
-    (line,) = lines(found)
-    assert (line.certified, line.deceived) == (0, 0)
-    assert line.seconds is None
-    assert cells(found)[0][-1] == (
+    (row,) = cells(found)
+    assert row[1:3] == ("0/9", "")
+    assert row[4:7] == ("", "", "")
+    assert row[-1] == (
         "1 narrowly missed, 2 “converged”, not confirmed, 1 at a saddle point, 1 fell short, "
         "3 timed out, 1 failed"
     )
@@ -187,42 +187,29 @@ def test_the_first_error_of_a_solver_on_a_problem_is_told():
 
 
 def test_one_line_per_problem_kind_and_solver_in_their_order():
-    found = [(line.problem, line.kind, line.solver, line.runs) for line in lines(example())]
-    assert found == [
-        ("easy", "random", "fast", 2),
-        ("easy", "random", "slow", 2),
-        ("easy", "saddle", "fast", 1),
-        ("easy", "saddle", "slow", 1),
+    assert [row[0] for row in example().summary().table.texts()] == [
+        *("easy, 2 random starts", "fast", "slow"),
+        *("easy, 1 start at a saddle point", "fast", "slow"),
     ]
 
 
 def test_medians_are_over_certified_runs():
     certified = [run("a", start, need) for start, need in enumerate((10, 20, 60))]
-    (line,) = lines(comparison(*certified, run("a", 3), run("a", 4, 1, verdict="saddle")))
-    assert (line.runs, line.certified, line.deceived) == (5, 3, 1)
-    assert line.endings == {"certified": 3, "deceived": 1, "unfinished": 1}
-    assert (line.seconds, line.oracles, line.to_gradient) == (0.3, 30, 0.2)
+    found = comparison(*certified, run("a", 3), run("a", 4, 1, verdict="saddle"))
+    (row,) = cells(found)
+    assert row == ("a", "3/5", "1", "4/5", "300 ms", "30", "200 ms", "1 fell short")
 
 
 def test_where_there_is_no_tolerance_they_are_over_all_that_ended():
     found = comparison(run("a", 0), run("a", 1, outcome="timed out"), tolerances=[])
-    (line,) = lines(found)
-    assert (line.certified, line.seconds, line.to_gradient) == (0, 1.0, None)
+    assert cells(found) == [("a", "0/2", "0/2", "1 s", "1 fell short, 1 timed out")]
 
 
-def test_what_does_not_apply_has_a_line_without_runs():
-    absent = {"solver": "b", "problem": "easy", "reason": "not made for it"}
-    found = comparison(run("a", 0, 3), solvers={"a": "", "b": ""}, not_applicable=[absent])
-    line = lines(found)[1]
-    assert (line.solver, line.runs, line.seconds) == ("b", 0, None)
-    assert line.remark == "not made for it"
-
-
-def test_the_first_failure_is_the_remark():
+def test_a_failure_is_told_beside_what_went_well():
     failed = {"outcome": "failed", "verdict": None}
-    (line,) = lines(comparison(run("a", 0, 3), run("a", 1, status="ValueError: no", **failed)))
-    assert line.endings == {"certified": 1, "failed": 1}
-    assert line.remark == "ValueError: no"
+    found = comparison(run("a", 0, 3), run("a", 1, status="ValueError: no", **failed))
+    assert cells(found)[0][-1] == "1 failed"
+    assert "a on easy: ValueError: no" in repr(found)
 
 
 def test_who_lacks_nothing_but_rounding():

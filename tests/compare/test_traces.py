@@ -5,9 +5,8 @@ import pytest
 
 import riemtr
 from riemtr.compare.entrants import Demands
+from riemtr.compare.measuring import Task, oracle_calls, reached, trajectory
 from riemtr.compare.starts import Start
-from riemtr.compare.task import Task
-from riemtr.compare.traces import oracle_calls, reached, trajectory
 from riemtr.problem import Counts
 
 START = np.eye(4)[0]

@@ -8,8 +8,7 @@ import pytest
 
 from riemtr.executors import ONE_THREAD
 from riemtr.sweep import Outcome, read, sweep
-from riemtr.sweep.cells import Cell
-from riemtr.sweep.outcomes import run_packed
+from riemtr.sweep.cells import Cell, run_packed
 from riemtr.sweep.phase_transition import PhaseTransition, trial
 from tests.sweep import tasks
 

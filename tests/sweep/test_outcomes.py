@@ -4,8 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from riemtr.sweep.cells import Cell
-from riemtr.sweep.outcomes import run_cell
+from riemtr.sweep.cells import Cell, run_cell
 
 CELL = Cell("t", {"n": 2}, 0)
 

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from riemtr.sweep.cells import make_cells
-from riemtr.sweep.outcomes import Failure, Outcome
+from riemtr.sweep.cells import Failure, Outcome, make_cells
 from riemtr.sweep.phase_figures import figure, success_map
-from riemtr.sweep.phase_report import title as phase_title
 from riemtr.sweep.phase_transition import PhaseTransition
+from riemtr.sweep.phase_transition import title as phase_title
 from riemtr.sweep.table import Table
 
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from riemtr.store import read_store
 from riemtr.sweep import sweep
-from riemtr.sweep.cells import make_cells
-from riemtr.sweep.outcomes import Failure, Outcome
+from riemtr.sweep.cells import Failure, Outcome, make_cells
 from riemtr.sweep.table import Table, read
 from tests.sweep import tasks
 
