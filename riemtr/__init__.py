@@ -28,6 +28,7 @@ from riemtr.problem import Problem, check_gradient, check_hessian, check_retract
 from riemtr.problems import dictionary_problem
 from riemtr.recovery import precondition, recover_dictionary, round_direction
 from riemtr.solvers import (
+    LBFGS,
     AdaptiveRadius,
     AlwaysAccept,
     Certificate,
@@ -48,6 +49,7 @@ from riemtr.subproblem import (
     HybridSubproblem,
     NearExactSubproblem,
     SDPSubproblem,
+    SecantSubproblem,
     TruncatedCG,
     solve_subproblem,
 )
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LBFGS",
     "AdaptiveRadius",
     "AlwaysAccept",
     "Certificate",
@@ -81,6 +84,7 @@ __all__ = [
     "Result",
     "Rotations",
     "SDPSubproblem",
+    "SecantSubproblem",
     "Sphere",
     "Status",
     "Stiefel",

@@ -17,10 +17,18 @@ from riemtr.compare.task import Task
 from riemtr.compare.watching import Row, WatchedProblem
 from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.problem import Counts
-from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM, Result, Status, TrustRegion
+from riemtr.solvers import (
+    LBFGS,
+    ExactTRM,
+    PracticalTRM,
+    Result,
+    ScipyLBFGSB,
+    Status,
+    TrustRegion,
+)
 from riemtr.solvers.stopping import MaxSeconds
 
-OWN_HISTORY = (TrustRegion, ExactTRM, PracticalTRM, PymanoptSolver, LBFGS)
+OWN_HISTORY = (TrustRegion, ExactTRM, PracticalTRM, LBFGS, PymanoptSolver, ScipyLBFGSB)
 """Solvers whose own history and clock are believed."""
 
 

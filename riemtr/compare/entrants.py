@@ -22,9 +22,9 @@ from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.problems.partitioned_cost import PartitionedCost
-from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM
+from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM, ScipyLBFGSB
 
-DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
+DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "l-bfgs-b")
 
 _UNLIMITED = 10**6
 # What Python prints of an object that says nothing of itself.
@@ -85,7 +85,7 @@ def solver_names() -> list[str]:
     >>> solver_names()[:3]
     ['exact', 'practical', 'lbfgs']
     """
-    return ["exact", "practical", "lbfgs", *_PYMANOPT]
+    return ["exact", "practical", "lbfgs", "l-bfgs-b", *_PYMANOPT]
 
 
 def entrant(name: str, **options: Any) -> Entrant:
@@ -121,7 +121,14 @@ def entrant(name: str, **options: Any) -> Entrant:
     if name == "exact":
         _check_options(name, ExactTRM, options)
         return Entrant(shown, lambda problem, demands: _exact(problem, demands, options), spelled)
-    kinds: dict[str, Any] = {"practical": PracticalTRM, "lbfgs": LBFGS, **_PYMANOPT}
+    kinds: dict[str, Any] = {
+        "practical": PracticalTRM,
+        "lbfgs": LBFGS,
+        "l-bfgs-b": ScipyLBFGSB,
+        **_PYMANOPT,
+    }
+    if name == "lbfgs":  # which would otherwise stop at any small gradient
+        options = {"goal": "second-order", **options}
     return Entrant(shown, _maker(kinds[name], name, options), spelled)
 
 
@@ -251,7 +258,7 @@ def _made(kind: Any, name: str, demands: Demands, options: dict[str, Any]) -> An
 
 
 def _is_ours(kind: Any) -> bool:
-    return kind in (ExactTRM, PracticalTRM, LBFGS)
+    return kind in (ExactTRM, PracticalTRM, LBFGS, ScipyLBFGSB)
 
 
 def _exact(problem: Problem, demands: Demands, options: dict[str, Any]) -> Any:

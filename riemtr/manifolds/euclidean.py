@@ -15,6 +15,9 @@ from riemtr.manifolds.manifold import Manifold, TangentSpace, drawing, safe_norm
 class EuclideanSpace(TangentSpace):
     """All arrays of the shape of the point."""
 
+    transports_stacks = True
+    keeps_vectors = True
+
     def tangent(self, vector: np.ndarray) -> np.ndarray:
         """Return the vector."""
         return vector

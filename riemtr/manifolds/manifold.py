@@ -44,6 +44,11 @@ class TangentSpace:
 
     # Whether vectors are arrays of the surrounding space, so that nothing is to be translated.
     plain = True
+    # Whether `transported` takes a stack of vectors as well.
+    transports_stacks = False
+    # Whether `tangent` alone makes of a vector of a nearby space a vector of this one that is much
+    # the same, so that vectors may be kept as they are while a point moves.
+    keeps_vectors = False
 
     def __init_subclass__(cls) -> None:
         """Find out whether vectors of a subclass are translated."""
@@ -105,6 +110,12 @@ class TangentSpace:
         The default projects, which is right on submanifolds with the Euclidean metric.
         """
         return self.tangent(vector)
+
+    def all_transported(self, vectors: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return several vectors of a nearby tangent space, stacked, as vectors of this space."""
+        if self.transports_stacks:
+            return self.transported(vectors, origin)
+        return np.array([self.transported(vector, origin) for vector in vectors])
 
     # -- derivatives ------------------------------------------------------------------------------
 

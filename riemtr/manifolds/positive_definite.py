@@ -21,6 +21,8 @@ class PositiveDefiniteSpace(TangentSpace):
     For complex points they are the Hermitian ones, and the prime is the conjugate transpose.
     """
 
+    transports_stacks = True
+    keeps_vectors = True
     _bend: np.ndarray | None = None
 
     @cached_property

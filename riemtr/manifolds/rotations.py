@@ -28,6 +28,8 @@ class RotationsSpace(TangentSpace):
     For complex points X, which are unitary, they are the skew-Hermitian ones.
     """
 
+    transports_stacks = True
+    keeps_vectors = True
     _bend: np.ndarray | None = None
 
     def __init__(self, manifold: Any, point: np.ndarray):

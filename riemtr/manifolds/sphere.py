@@ -26,6 +26,7 @@ class SphereSpace(TangentSpace):
     """The vectors orthogonal to a unit vector q."""
 
     norm = staticmethod(safe_norm)
+    keeps_vectors = True
     _slope: float | None = None
 
     def inner(self, vector_a: np.ndarray, vector_b: np.ndarray) -> float:
@@ -79,6 +80,14 @@ class SphereSpace(TangentSpace):
         if share <= _ANTIPODAL:
             return self.manifold.transport(origin.point, self.point, vector)
         return vector - (float(self.point.dot(vector)) / share) * both
+
+    def all_transported(self, vectors: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return several vectors, one in each row, after parallel transport."""
+        both = origin.point + self.point
+        share = 1.0 + float(origin.point.dot(self.point))
+        if share <= _ANTIPODAL:
+            return super().all_transported(vectors, origin)
+        return vectors - np.multiply.outer(vectors.dot(self.point) / share, both)
 
     def move(self, vector: np.ndarray) -> np.ndarray:
         """Return (q + v) / |q + v|."""

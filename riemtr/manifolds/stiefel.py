@@ -21,6 +21,8 @@ _SHORT = 10.0
 class StiefelSpace(TangentSpace):
     """The matrices V for which X'V is skew-symmetric."""
 
+    transports_stacks = True
+    keeps_vectors = True
     _bend: np.ndarray | None = None
 
     def __init__(self, manifold: Any, point: np.ndarray):

@@ -10,10 +10,12 @@ from riemtr.solvers.judging import (
     FixedRadius,
     RadiusPolicy,
     RatioTest,
+    SlopeRatioTest,
     Verdict,
 )
 from riemtr.solvers.lbfgs import LBFGS
 from riemtr.solvers.result import Certified, Result, load_result
+from riemtr.solvers.scipy_lbfgsb import ScipyLBFGSB
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     CostBelow,
@@ -56,7 +58,9 @@ __all__ = [
     "RatioTest",
     "Reason",
     "Result",
+    "ScipyLBFGSB",
     "SecondOrder",
+    "SlopeRatioTest",
     "Stalled",
     "Status",
     "StoppingCriterion",

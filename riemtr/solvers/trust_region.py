@@ -53,7 +53,7 @@ _GOALS = {"second-order": SecondOrderPoint, "first-order": FirstOrderPoint}
 # Criteria of runs that lead nowhere.
 _SAFEGUARDS = (Unbounded(), Stalled())
 # Names that people bring along from SciPy, pymanopt and others, and riemtr's names for the same.
-_OPTIONS = {
+OPTIONS = {
     "tol": "tolerance",
     "gtol": "tolerance",
     "min_gradient_norm": "tolerance",
@@ -322,7 +322,7 @@ class ExactTRM(TrustRegion):
     True
     """
 
-    @names_instead(_OPTIONS)
+    @names_instead(OPTIONS)
     def __init__(
         self,
         radius: float = 0.1,
@@ -377,7 +377,7 @@ class PracticalTRM(TrustRegion):
     (True, True)
     """
 
-    @names_instead(_OPTIONS)
+    @names_instead(OPTIONS)
     def __init__(
         self,
         *,

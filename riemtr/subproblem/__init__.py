@@ -2,6 +2,7 @@
 
 from riemtr.subproblem.dense import solve_subproblem
 from riemtr.subproblem.hybrid import HybridSubproblem
+from riemtr.subproblem.secant import SecantSubproblem
 from riemtr.subproblem.solution import SubproblemSolution
 from riemtr.subproblem.step import Ended, Step, SubproblemSolver
 from riemtr.subproblem.tangent import ExactSubproblem, NearExactSubproblem, SDPSubproblem
@@ -13,6 +14,7 @@ __all__ = [
     "HybridSubproblem",
     "NearExactSubproblem",
     "SDPSubproblem",
+    "SecantSubproblem",
     "Step",
     "SubproblemSolution",
     "SubproblemSolver",
