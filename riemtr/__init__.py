@@ -28,8 +28,10 @@ from riemtr.problem import Problem, check_gradient, check_hessian, check_retract
 from riemtr.problems import dictionary_problem
 from riemtr.recovery import precondition, recover_dictionary, round_direction
 from riemtr.solvers import (
+    ARC,
     LBFGS,
     AdaptiveRadius,
+    AdaptiveWeight,
     AlwaysAccept,
     Certificate,
     Certified,
@@ -45,6 +47,7 @@ from riemtr.solvers import (
     observers,
 )
 from riemtr.subproblem import (
+    CubicKrylov,
     ExactSubproblem,
     HybridSubproblem,
     NearExactSubproblem,
@@ -61,11 +64,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ARC",
     "LBFGS",
     "AdaptiveRadius",
+    "AdaptiveWeight",
     "AlwaysAccept",
     "Certificate",
     "Certified",
+    "CubicKrylov",
     "Euclidean",
     "ExactSubproblem",
     "ExactTRM",

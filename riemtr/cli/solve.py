@@ -11,7 +11,7 @@ import typer
 
 from riemtr.cli.console import console, in_options, refusing, say, tracing
 from riemtr.cli.files import check_target, read_start, save_plot, save_result
-from riemtr.cli.options import OUTPUT, Force, Parameters, Quiet, Rng, ShowProgress, SolverName
+from riemtr.cli.options import OUTPUT, Force, MethodName, Parameters, Quiet, Rng, ShowProgress
 from riemtr.cli.parameters import (
     build_problem,
     format_parameters,
@@ -21,7 +21,7 @@ from riemtr.cli.parameters import (
 from riemtr.compare.truth import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
 from riemtr.problems import Truth, available
-from riemtr.solvers import ExactTRM, PracticalTRM, Result, TrustRegion
+from riemtr.solvers import ARC, LBFGS, ExactTRM, PracticalTRM, Result, TrustRegion
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.observers import LiveTable
 
@@ -51,14 +51,15 @@ def solve(
         ),
     ] = None,
     solver: Annotated[
-        SolverName,
+        MethodName,
         typer.Option(
             metavar="NAME",
             help="`practical` adapts its radius: the one to use. `exact` takes exact steps within "
-            "a fixed radius: the one the paper analyses.",
+            "a fixed radius: the one the paper analyses. `lbfgs` needs no Hessian but for the "
+            "certificate. `arc` has a cubic term in place of a radius.",
             rich_help_panel=_METHOD,
         ),
-    ] = SolverName.practical,
+    ] = MethodName.practical,
     radius: Annotated[
         float | None,
         typer.Option(
@@ -205,7 +206,7 @@ def _compared(result: Result, truth: Truth) -> str:
 
 
 def _make_solver(
-    solver: SolverName,
+    solver: MethodName,
     radius: float | None,
     tolerance: float | None,
     curvature_tolerance: float | None,
@@ -220,9 +221,11 @@ def _make_solver(
         "max_seconds": max_seconds,
     }
     options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    if solver is SolverName.exact:
+    if solver is MethodName.exact:
         return ExactTRM(**options)
     if radius is not None:
         own = "leave it out, or add --solver exact"
         raise ArgumentError("radius", "be that of the exact solver, which is fixed", radius, own)
-    return PracticalTRM(**options)
+    if solver is MethodName.lbfgs:
+        return LBFGS(goal="second-order", **options)
+    return ARC(**options) if solver is MethodName.arc else PracticalTRM(**options)

@@ -18,6 +18,7 @@ from riemtr.compare.watching import Row, WatchedProblem
 from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.problem import Counts
 from riemtr.solvers import (
+    ARC,
     LBFGS,
     ExactTRM,
     PracticalTRM,
@@ -28,7 +29,7 @@ from riemtr.solvers import (
 )
 from riemtr.solvers.stopping import MaxSeconds
 
-OWN_HISTORY = (TrustRegion, ExactTRM, PracticalTRM, LBFGS, PymanoptSolver, ScipyLBFGSB)
+OWN_HISTORY = (TrustRegion, ExactTRM, PracticalTRM, LBFGS, ARC, PymanoptSolver, ScipyLBFGSB)
 """Solvers whose own history and clock are believed."""
 
 

@@ -22,7 +22,7 @@ from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.problems.partitioned_cost import PartitionedCost
-from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM, ScipyLBFGSB
+from riemtr.solvers import ARC, LBFGS, ExactTRM, PracticalTRM, ScipyLBFGSB
 
 DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "l-bfgs-b")
 
@@ -85,7 +85,7 @@ def solver_names() -> list[str]:
     >>> solver_names()[:3]
     ['exact', 'practical', 'lbfgs']
     """
-    return ["exact", "practical", "lbfgs", "l-bfgs-b", *_PYMANOPT]
+    return ["exact", "practical", "lbfgs", "arc", "l-bfgs-b", *_PYMANOPT]
 
 
 def entrant(name: str, **options: Any) -> Entrant:
@@ -124,6 +124,7 @@ def entrant(name: str, **options: Any) -> Entrant:
     kinds: dict[str, Any] = {
         "practical": PracticalTRM,
         "lbfgs": LBFGS,
+        "arc": ARC,
         "l-bfgs-b": ScipyLBFGSB,
         **_PYMANOPT,
     }
@@ -258,7 +259,7 @@ def _made(kind: Any, name: str, demands: Demands, options: dict[str, Any]) -> An
 
 
 def _is_ours(kind: Any) -> bool:
-    return kind in (ExactTRM, PracticalTRM, LBFGS, ScipyLBFGSB)
+    return kind in (ExactTRM, PracticalTRM, LBFGS, ARC, ScipyLBFGSB)
 
 
 def _exact(problem: Problem, demands: Demands, options: dict[str, Any]) -> Any:

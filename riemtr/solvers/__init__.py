@@ -1,6 +1,7 @@
 """L3: the trust-region loop, its parts, and what comes out of a run."""
 
 from riemtr.solvers import observers
+from riemtr.solvers.arc import ARC
 from riemtr.solvers.certificate import Certificate, certify
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.judging import (
@@ -36,11 +37,14 @@ from riemtr.solvers.trust_region import (
     continuation,
     no_warm_up,
 )
+from riemtr.solvers.weights import AdaptiveWeight
 
 __all__ = [
+    "ARC",
     "LBFGS",
     "AcceptanceRule",
     "AdaptiveRadius",
+    "AdaptiveWeight",
     "AlwaysAccept",
     "Certificate",
     "Certified",

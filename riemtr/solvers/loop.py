@@ -20,6 +20,7 @@ from riemtr.solvers.judging import Verdict
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import Consistency, StoppingCriterion, Tolerances
+from riemtr.solvers.weights import as_length, from_length
 from riemtr.subproblem import Step
 
 if TYPE_CHECKING:
@@ -131,19 +132,21 @@ class Run:
         self.best = here = problem.at(point, self.counts, self.clock)
         check_beginning(here)
         self.largest_radius = self.solver.radius.limit(here)
-        if self.radius is None:
-            self.radius = self.solver.radius.initial(here)
+        policy = self.solver.radius
+        value = (
+            policy.initial(here) if self.radius is None else from_length(policy, self.radius, here)
+        )
         self.first_cost = here.cost
         self.first_entry = 0.0 if here.manifold.bounded else here.largest_entry
         self._lowest, self._flattest, self.idle = here.cost, here.gradient_norm, 0
         self._tried: Step | None = None
         self._verdict, self._escaping = _AT_START, False
-        return here, self.radius
+        return here, value
 
     def record(self, here: Evaluation, radius: float) -> Reason | None:
         """Note an iteration, and show it to the observers; return their wish to stop, if any."""
         verdict = self._verdict
-        self.radius = radius
+        self.radius = radius = as_length(self.solver.radius, radius, here)
         self.iteration = Iteration(
             self.number,
             self.stage,

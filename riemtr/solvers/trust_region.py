@@ -43,6 +43,7 @@ from riemtr.solvers.stopping import (
     check_tolerances,
     default_tolerances,
 )
+from riemtr.solvers.weights import check_measure
 from riemtr.subproblem import ExactSubproblem, HybridSubproblem, SubproblemSolver, TruncatedCG
 
 WarmUp = Callable[[Problem], Iterable[tuple[Problem, float]]]
@@ -163,6 +164,7 @@ class TrustRegion:
                 raise ValueError(
                     f"{name} must be a part with {asked}, such as {example}; got {part!r}{lacks}"
                 )
+        check_measure(self.subproblem, self.radius)
         for name, example in (
             ("move", "riemtr.manifolds.retraction"),
             ("warm_up", "riemtr.solvers.continuation"),

@@ -1,5 +1,6 @@
 """L2: the trust-region subproblem, minimise a quadratic model over a ball in the tangent space."""
 
+from riemtr.subproblem.cubic import CubicKrylov
 from riemtr.subproblem.dense import solve_subproblem
 from riemtr.subproblem.hybrid import HybridSubproblem
 from riemtr.subproblem.secant import SecantSubproblem
@@ -9,6 +10,7 @@ from riemtr.subproblem.tangent import ExactSubproblem, NearExactSubproblem, SDPS
 from riemtr.subproblem.truncated_cg import TruncatedCG
 
 __all__ = [
+    "CubicKrylov",
     "Ended",
     "ExactSubproblem",
     "HybridSubproblem",

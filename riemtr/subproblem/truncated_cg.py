@@ -174,12 +174,22 @@ class TruncatedCG:
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
         """Residual at which CG may stop at ``here``, after a step from ``before``."""
-        forcing = self.kappa
-        same = before is not None and before.problem is here.problem  # no new stage in between
-        if before is not None and same and before.gradient_norm > 0.0:
-            progress = min(1.0, here.gradient_norm / before.gradient_norm)
-            forcing = min(forcing, progress ** (1.0 + self.theta))
-        return max(forcing * here.gradient_norm, _ENOUGH * here.clock.enough)
+        return residual_target(here, before, self.kappa, self.theta)
+
+
+def residual_target(
+    here: Evaluation, before: Evaluation | None, kappa: float, theta: float
+) -> float:
+    """Return the residual at which a Krylov method may stop at a point, after a step from another.
+
+    As in :class:`TruncatedCG`, and no further than what the run is content with.
+    """
+    forcing = kappa
+    same = before is not None and before.problem is here.problem  # no new stage in between
+    if before is not None and same and before.gradient_norm > 0.0:
+        progress = min(1.0, here.gradient_norm / before.gradient_norm)
+        forcing = min(forcing, progress ** (1.0 + theta))
+    return max(forcing * here.gradient_norm, _ENOUGH * here.clock.enough)
 
 
 def prefers_curvature(here: Evaluation, radius: float) -> bool:

@@ -12,6 +12,7 @@ SOLVERS = {
     "practical": riemtr.PracticalTRM(),
     "exact": riemtr.ExactTRM(),
     "lbfgs": riemtr.LBFGS(),
+    "arc": riemtr.ARC(),
     "l-bfgs-b": ScipyLBFGSB(),
     "pymanopt": PymanoptSolver(pymanopt.optimizers.ConjugateGradient()),
 }
