@@ -21,7 +21,8 @@ from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import Consistency, StoppingCriterion, Tolerances
 from riemtr.solvers.weights import as_length, from_length
-from riemtr.subproblem import Step
+from riemtr.subproblem import SecantSubproblem, Step
+from riemtr.summary import plural
 
 if TYPE_CHECKING:
     from riemtr.solvers.trust_region import TrustRegion
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _ROUNDINGS = 10
 # Share of its smallest value to which the gradient must fall to count as progress.
 _PROGRESS = 0.9
+# Central differences of gradients: this many for a Hessian product.
+_GRADIENTS_PER_DIFFERENCE = 2
 # The judgement before the first step.
 _AT_START = Verdict(math.nan, True)
 # The judgement of a step to where the cost is not defined.
@@ -265,4 +268,20 @@ class Run:
             evaluation=best,
             tolerances=self.tolerances,
             size=self.size,
+            remark=self._remark(counts),
+        )
+
+    def _remark(self, counts: Counts) -> str:
+        """Return what a method without Hessian products would have saved, if anything."""
+        best = self.best
+        known = best.known_curvature
+        products = counts.hessian_products - (0 if known is None else known.products)
+        secant = isinstance(self.solver.subproblem, SecantSubproblem)
+        if secant or products <= 0 or best.hessian_kind != "differences":
+            return ""
+        gradients = _GRADIENTS_PER_DIFFERENCE * products
+        return (
+            f"there is no Hessian: {gradients} of the {counts.gradients} gradients went into "
+            f"differences for the products of {plural(self.number, 'step')}. riemtr.LBFGS() takes "
+            "none of them: one gradient for each of its steps, of which it needs more"
         )

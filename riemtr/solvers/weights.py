@@ -2,8 +2,8 @@
 
 The loop hands a subproblem solver one number that says how far to trust the model. For most it is
 the radius of a ball; for a cubic model it is the weight of the cubic term, which grows where the
-model fails. What the history shows is in both cases the length of the steps that it allows (Cartis, Gould and Toint, Math.
-Programming 127, 2011).
+model fails (Cartis, Gould and Toint, Math. Programming 127, 2011). In both cases the history shows
+the length of the steps that the number allows.
 """
 
 from __future__ import annotations

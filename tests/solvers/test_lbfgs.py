@@ -165,3 +165,22 @@ def test_runs_go_on_from_results():
     begun = riemtr.LBFGS(max_iterations=5).solve(problem, rng=0)
     assert begun.status is Status.MAX_ITERATIONS
     assert riemtr.LBFGS().solve(problem, begun).cost == pytest.approx(values[0])
+
+
+def test_results_by_differences_say_what_lbfgs_would_have_saved():
+    problem, _, _ = without_hessian(15)
+    for goal in ("first-order", "second-order"):
+        result = riemtr.PracticalTRM(goal=goal, tolerance=1e-6).solve(problem, rng=0)
+        # All gradients but those of points that were judged are differences, two for a product.
+        accepted = int(np.count_nonzero(result.history["accepted"]))
+        tests = 0 if goal == "first-order" else result.evaluation.known_curvature.products
+        spent = 2 * (result.counts.hessian_products - tests)
+        assert result.counts.gradients == accepted + 2 * result.counts.hessian_products
+        assert f"{spent} of the {result.counts.gradients} gradients" in result.remark
+        assert result.remark in repr(result)
+        assert riemtr.LBFGS(goal=goal, tolerance=1e-6).solve(problem, rng=0).remark == ""
+
+
+def test_results_with_a_hessian_have_no_remark():
+    case = riemtr.problems.build("rayleigh", rng=0, n=15)
+    assert riemtr.PracticalTRM().solve(case.problem, rng=0).remark == ""
