@@ -44,6 +44,7 @@ from riemtr.solvers import (
     TrustRegion,
     certify,
     load_result,
+    multistart,
     observers,
 )
 from riemtr.subproblem import (
@@ -103,6 +104,7 @@ __all__ = [
     "compare",
     "dictionary_problem",
     "load_result",
+    "multistart",
     "observers",
     "precondition",
     "problems",

@@ -234,6 +234,13 @@ class Manifold(PymanoptManifold, Generic[P]):
         """Return whether a step has crossed the boundary of an open manifold, by rounding."""
         return False
 
+    def separation(self, point_a: Any, point_b: Any) -> float:
+        """Return the distance of two points, or of their arrays where no other is known."""
+        try:
+            return float(self.dist(point_a, point_b))
+        except (NotImplementedError, AttributeError):
+            return safe_norm(as_real(point_a) - as_real(point_b))
+
     def another_representative(self, point: Any, rng: np.random.Generator) -> Any:
         """Return other arrays for the same point of a quotient; None where there are none."""
         return None

@@ -336,6 +336,10 @@ class Product(Manifold[Any]):
         """Root of the sum of the squares of the factors' distances."""
         return math.hypot(*self._each("dist", point_a, point_b))
 
+    def separation(self, point_a: Any, point_b: Any) -> float:
+        """Root of the sum of the squares of the factors' distances, or of their arrays'."""
+        return math.hypot(*self._each("separation", point_a, point_b))
+
     def log(self, point_a: Any, point_b: Any) -> _ProductTangentVector:
         """Tangent vector at ``point_a`` whose exponential is ``point_b``, factor by factor."""
         return _ProductTangentVector(self._each("log", point_a, point_b))

@@ -3,6 +3,7 @@
 from riemtr.solvers import observers
 from riemtr.solvers.arc import ARC
 from riemtr.solvers.certificate import Certificate, certify
+from riemtr.solvers.distinct import Minimizer
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.judging import (
     AcceptanceRule,
@@ -15,6 +16,7 @@ from riemtr.solvers.judging import (
     Verdict,
 )
 from riemtr.solvers.lbfgs import LBFGS
+from riemtr.solvers.multistart import Multistart, multistart
 from riemtr.solvers.result import Certified, Result, load_result
 from riemtr.solvers.scipy_lbfgsb import ScipyLBFGSB
 from riemtr.solvers.status import Reason, Status
@@ -57,6 +59,8 @@ __all__ = [
     "MaxIterations",
     "MaxProducts",
     "MaxSeconds",
+    "Minimizer",
+    "Multistart",
     "PracticalTRM",
     "RadiusPolicy",
     "RatioTest",
@@ -74,6 +78,7 @@ __all__ = [
     "certify",
     "continuation",
     "load_result",
+    "multistart",
     "no_warm_up",
     "observers",
 ]
