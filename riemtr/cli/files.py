@@ -83,8 +83,8 @@ def read_start(path: Path) -> Any:
     return parts[0] if len(parts) == 1 else parts
 
 
-def save_plot(path: Path, result: Result, title: str) -> None:
-    """Save the convergence plot; needs the extra ``plot``, and no display."""
+def save_plot(path: Path, result: Any, title: str) -> None:
+    """Save the plot that a result draws of itself; needs the extra ``plot``, and no display."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")

@@ -18,10 +18,11 @@ from riemtr.cli.parameters import (
     parse_named,
     parse_parameters,
 )
+from riemtr.cli.progress import shown
 from riemtr.compare.truth import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
 from riemtr.problems import Truth, available
-from riemtr.solvers import ARC, LBFGS, ExactTRM, PracticalTRM, Result, TrustRegion
+from riemtr.solvers import ARC, LBFGS, ExactTRM, PracticalTRM, Result, TrustRegion, multistart
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.observers import LiveTable
 
@@ -66,6 +67,22 @@ def solve(
             help="Fixed radius of the exact solver: 0.1 if not given.", rich_help_panel=_METHOD
         ),
     ] = None,
+    starts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Solve it from so many random starts, and list the distinct minimizers: how often "
+            "each was reached. What is saved is the best.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    n_jobs: Annotated[
+        int,
+        typer.Option(
+            help="Processes for --starts; -1 for all cores. Same results.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = 1,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -133,6 +150,8 @@ def solve(
 
     - `riemtr solve brockett --solver exact --radius 0.5` uses the method the paper analyses
 
+    - `riemtr solve dictionary-learning --starts 100` finds out which minimizers there are
+
     - `riemtr solve rayleigh --out run.npz --plot run.png` keeps what was found
 
     - `riemtr solve rayleigh --start run.npz --tolerance 1e-12` goes on from there
@@ -151,10 +170,26 @@ def solve(
         for twice in sorted(set(given) & set(named)):
             raise ValueError(f"parameter {twice!r} is set twice; give it once")
         given |= named
+        if starts is not None and start is not None:
+            raise ArgumentError("starts", "be left out where a start is given", starts)
         begin = None if start is None else read_start(start)
         case = build_problem(name, given, rng)
         if begin is not None:
             start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
+    title = f"{name} {format_parameters({**given, 'rng': rng})}, {solver.value} solver"
+    about = {"problem": name, "parameters": case.parameters, "rng": rng}
+    if starts is not None:
+        visible = progress and not quiet
+        with tracing(), refusing(ArgumentError, NonFiniteCostError), shown(visible) as watch:
+            runs = multistart(case.problem, starts, rng, n_jobs, method, progress=watch)
+        if quiet:
+            say(runs.summary().line)
+        else:
+            screen = console()
+            screen.print(f"{title}: {runs.summary().title}", highlight=False)
+            screen.print(runs.summary())
+        _save(out, plot, runs.best, runs, title, about, force, quiet)
+        raise typer.Exit(0 if runs.minimizers else 1)
     screen = console()
     table = LiveTable(console=screen) if progress and not quiet else nullcontext()
     with tracing(), refusing(NonFiniteCostError), table as observer:
@@ -165,7 +200,6 @@ def solve(
 
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
-    title = f"{name} {format_parameters({**given, 'rng': rng})}, {solver.value} solver"
     if quiet:
         say(result.summary().line)
     else:
@@ -173,19 +207,32 @@ def solve(
         more = [("searched", f"{manifold} (dimension {manifold.dim})")]
         if case.truth is not None:
             more.append(("truth", _compared(result, case.truth)))
-        shown = result.summary().saying(title, *more)
-        (status, reason), *others = shown.pairs
-        screen.print(replace(shown, pairs=((status, in_options(reason)), *others)))
+        told = result.summary().saying(title, *more)
+        (status, reason), *others = told.pairs
+        screen.print(replace(told, pairs=((status, in_options(reason)), *others)))
+    _save(out, plot, result, result, title, about, force, quiet)
+    raise typer.Exit(0 if result.certified else 1)
+
+
+def _save(
+    out: Path | None,
+    plot: Path | None,
+    result: Result,
+    drawn: Any,
+    title: str,
+    about: dict[str, Any],
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Save a result and a picture, where they were asked for, and say so."""
     with refusing(OSError):
         if out is not None:
-            about = {"problem": name, "parameters": case.parameters, "rng": rng}
             save_result(out, result, {**about, "solver": result.solver}, force)
         if plot is not None:
-            save_plot(plot, result, title)
+            save_plot(plot, drawn, title)
     for saved in (out, plot):
         if saved is not None and not quiet:
             say(f"saved {saved}")
-    raise typer.Exit(0 if result.certified else 1)
 
 
 def _compared(result: Result, truth: Truth) -> str:

@@ -188,7 +188,7 @@ def multistart(
                     raise outcomes
                 found.update(zip(numbers, outcomes, strict=True))
                 seconds = time.perf_counter() - begun
-                watch(Progress("solve", len(found), len(points), seconds))
+                watch(Progress("solving", len(found), len(points), seconds))
 
         size = 1 if workers == 1 else math.ceil(len(points) / (_PORTIONS * workers))
         portions = [
