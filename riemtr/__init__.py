@@ -46,6 +46,7 @@ from riemtr.solvers import (
     load_result,
     multistart,
     observers,
+    solve_many,
 )
 from riemtr.subproblem import (
     CubicKrylov,
@@ -110,6 +111,7 @@ __all__ = [
     "problems",
     "recover_dictionary",
     "round_direction",
+    "solve_many",
     "solve_subproblem",
     "sweep",
     "testing",

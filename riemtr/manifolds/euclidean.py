@@ -32,6 +32,12 @@ class EuclideanSpace(TangentSpace):
         """Return the Euclidean Hessian product."""
         return euclidean_product
 
+    def units(self) -> np.ndarray:
+        """Return the unit arrays."""
+        shape = self.manifold.shape
+        size = math.prod(shape)
+        return np.eye(size).reshape(size, *shape)
+
     def basis(self) -> FlatBasis:
         """Return the unit vectors."""
         return FlatBasis(self.zero())
@@ -87,6 +93,10 @@ class Euclidean(Manifold[np.ndarray]):
     def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Return the difference of two points."""
         return point_b - point_a
+
+    def stacked_space(self, points: np.ndarray) -> TangentSpace:
+        """Return the tangent spaces at many points as one."""
+        return self.space_type(self, points)
 
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw an array of standard normal numbers."""

@@ -99,6 +99,10 @@ class TangentSpace:
             if length > _LEAST_SHARE * math.sqrt(self.manifold.dim):
                 return vector / vector.real.dtype.type(length)
 
+    def units(self) -> np.ndarray | None:
+        """Return an orthonormal basis that is the same at every point, stacked; None if none is."""
+        return None
+
     def basis(self) -> TangentBasis:
         """Return an orthonormal basis of the space, made of random vectors from a fixed seed."""
         rng = np.random.default_rng(SEED)
@@ -196,6 +200,13 @@ class Manifold(PymanoptManifold, Generic[P]):
         """Return the tangent space at a point."""
         return self.space_type(self, point)
 
+    def stacked_space(self, points: np.ndarray) -> TangentSpace | None:
+        """Return the tangent spaces at many points, stacked, as one; None where there is no such.
+
+        Its vectors are stacked as the points are; its inner products are sums over the stack.
+        """
+        return None
+
     def gradient_hint(self, kind: str) -> str:
         """Return what to say of the form of gradients, where that is no matter of course."""
         return ""
@@ -250,6 +261,11 @@ class Manifold(PymanoptManifold, Generic[P]):
     def random_point(self, rng: Any = None) -> P:
         """Draw a point; ``None`` draws from numpy's global state, as pymanopt does."""
         raise NotImplementedError
+
+    def random_points(self, rng: Any, count: int) -> np.ndarray:
+        """Draw points, stacked."""
+        rng = drawing(rng)
+        return np.array([self.random_point(rng) for _ in range(count)])
 
     def random_tangent_vector(self, point: Any, rng: Any = None) -> Any:
         """Draw a unit tangent vector uniformly (zero where the manifold has dimension 0)."""

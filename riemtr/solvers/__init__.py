@@ -16,6 +16,7 @@ from riemtr.solvers.judging import (
     Verdict,
 )
 from riemtr.solvers.lbfgs import LBFGS
+from riemtr.solvers.many import ManyResults, solve_many
 from riemtr.solvers.multistart import Multistart, multistart
 from riemtr.solvers.result import Certified, Result, load_result
 from riemtr.solvers.scipy_lbfgsb import ScipyLBFGSB
@@ -55,6 +56,7 @@ __all__ = [
     "FixedRadius",
     "GradientNorm",
     "Iteration",
+    "ManyResults",
     "MaxCosts",
     "MaxIterations",
     "MaxProducts",
@@ -81,4 +83,5 @@ __all__ = [
     "multistart",
     "no_warm_up",
     "observers",
+    "solve_many",
 ]
