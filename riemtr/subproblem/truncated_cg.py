@@ -209,7 +209,8 @@ def along_curvature(here: Evaluation, radius: float) -> Step:
     assert direction is not None
     sign = -1.0 if here.inner(here.gradient, direction) > 0.0 else 1.0
     vector = (sign * radius) * direction
-    image = here.hessian(vector)
+    known = here.curvature.image
+    image = here.hessian(vector) if known is None else (sign * radius) * known
     return make_step(
         here, vector, image, True, Ended.CURVATURE_START, curvature=here.curvature.size
     )
