@@ -15,12 +15,13 @@ exactly, from inner products alone, by a problem of 2m + 1 dimensions.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from riemtr.subproblem.exact import eigendecomposition, solve_exact
+from riemtr.subproblem.exact import eigendecomposition, solve_in_eigenbasis
 
 # Eigenvalues of the rows' inner products, over the largest, below which rows are dependent.
 _DEPENDENT = 1e-14
@@ -105,26 +106,34 @@ class SecantModel:
         curvatures, directions = self._eigen()
         along = products @ directions
         across = max(squared - float(along @ along), 0.0) ** 0.5
-        order = np.append(curvatures, self.scale).argsort()
-        values = np.append(curvatures, self.scale)[order]
-        linear = np.append(along, across)[order]
-        found = solve_exact(values, np.eye(len(order)), linear, radius)
+        # B over the scale has curvatures about 1, and 1 across all rows.
+        values, linear = np.append(curvatures, 1.0), np.append(along, across)
+        order = values.argsort()
+        found, multiplier, _, _ = solve_in_eigenbasis(
+            values[order], linear[order], radius * self.scale
+        )
         step = np.empty(len(order))
-        step[order] = found.vector
+        step[order] = found / self.scale
         share = step[-1] / across if across > 0.0 else 0.0
-        return Combination(directions @ (step[:-1] - share * along), share, found.multiplier)
+        rows = directions @ (step[:-1] - share * along)
+        return Combination(rows, float(share), self.scale * multiplier)
 
     def _eigen(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return B's curvatures within the span of the rows, and its eigenvectors as factors."""
+        """Return the curvatures of B / scale in the span of the rows, and eigenvectors as factors.
+
+        Changes over the scale are of the size of steps: B / scale is then the model of both.
+        """
         if self._decomposition is None:
             half = len(self.gram) // 2
-            # Changes over the scale are of the size of steps: B / scale is then the model of both.
-            units = np.repeat((1.0, 1.0 / self.scale), half)
+            units = np.ones(2 * half)
+            units[half:] = 1.0 / self.scale
             gram = self.gram * units * units[:, None]
+            across = gram[:half, half:]
             kernel = gram.copy()
-            kernel[:half, half:] = np.tril(gram[:half, half:], -1)
-            kernel[half:, :half] = kernel[:half, half:].T
-            kernel[half:, half:] = -np.diag(gram[:half, half:].diagonal())
+            kernel[:half, half:] = lower = across * _below_diagonal(half)
+            kernel[half:, :half] = lower.T
+            kernel[half:, half:] = 0.0
+            kernel.flat[half * (2 * half + 1) :: 2 * half + 1] = -across.diagonal()
             sizes, axes = eigendecomposition(gram)
             kept = sizes > _DEPENDENT * sizes[-1]
             roots, axes = np.sqrt(sizes[kept]), axes[:, kept]
@@ -133,6 +142,11 @@ class SecantModel:
             within = 0.5 * (within + within.T)
             within.flat[:: len(within) + 1] += 1.0
             curvatures, turn = eigendecomposition(within)
-            directions = units[:, None] * ((axes / roots) @ turn)
-            self._decomposition = self.scale * curvatures, directions
+            self._decomposition = curvatures, units[:, None] * ((axes / roots) @ turn)
         return self._decomposition
+
+
+@lru_cache(maxsize=32)
+def _below_diagonal(size: int) -> np.ndarray:
+    """Return ones below the diagonal."""
+    return np.tril(np.ones((size, size)), -1)
