@@ -22,7 +22,7 @@ class LBFGS(TrustRegion):
     which is minimised exactly over a ball, in the small subspace that it knows (see
     :class:`riemtr.SecantSubproblem`). Each step that is tried costs one evaluation of the cost,
     each one that is taken one of the gradient. For costs without a Hessian, or whose Hessian
-    products cost much more than gradients.
+    products cost much more than gradients. A problem's preconditioner is of no use to it.
 
     Parameters
     ----------
