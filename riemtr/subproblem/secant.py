@@ -9,6 +9,7 @@ projection onto any tangent space leaves of it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,9 +39,9 @@ class Secants:
 
     Attributes
     ----------
-    rows : ndarray, shape (2 room, entries)
-        The steps, then the changes, each pair in a place of its own.
-    gram : ndarray, shape (2 room, 2 room)
+    rows : ndarray, shape (2 (room + 1), entries)
+        The steps, then the changes, each pair in a place of its own; one place is always free.
+    gram : ndarray, shape (2 (room + 1), 2 (room + 1))
         Their inner products.
     places : ndarray of int
         The rows of the model: those of the steps, the oldest first, then those of the changes.
@@ -48,39 +49,40 @@ class Secants:
 
     def __init__(self, here: Evaluation, room: int):
         flat = as_real(here.gradient)
-        self.room = room
-        self.rows = np.zeros((2 * room, flat.size), dtype=flat.dtype)
-        self.gram = np.zeros((2 * room, 2 * room))
+        self.room, self._half = room, room + 1
+        self.rows = np.zeros((2 * self._half, flat.size), dtype=flat.dtype)
+        self.gram = np.zeros((2 * self._half, 2 * self._half))
         self._order: list[int] = []  # places of pairs, the oldest first
         self.places = np.zeros(0, dtype=int)
 
     def add(self, here: Evaluation, before: Evaluation, step: np.ndarray) -> np.ndarray:
         """Take over the pair of a step; return the rows' inner products with the gradient here."""
-        pair = here.space.all_transported(np.array((step, before.gradient)), before.space)
-        pair[1] = here.gradient - pair[1]
         if not here.space.keeps_vectors:
             self._carry(here, before)
-        step_norm, change_norm = here.norm(pair[0]), here.norm(pair[1])
-        bend = here.inner(pair[0], pair[1])
-        if not bend > _LEAST_COSINE * step_norm * change_norm:
-            return self.products(here, here.gradient[None])[:, 0]
-        order = self._order
-        place = order[0] if len(order) == self.room else self._free()
-        self._keep([*order[len(order) == self.room :], place])
-        other = place + self.room
-        pair *= pair.real.dtype.type(1.0 / step_norm)
-        self.rows[place], self.rows[other] = as_real_rows(pair)
-        products = self.products(here, np.array((*pair, here.gradient)))
-        self.gram[:, place] = self.gram[place] = products[:, 0]
-        self.gram[:, other] = self.gram[other] = products[:, 1]
+        gradient = here.gradient
+        vectors = np.array((step, before.gradient, gradient))
+        vectors[:2] = here.space.all_transported(vectors[:2], before.space)
+        np.subtract(gradient, vectors[1], out=vectors[1])
+        place = next(place for place in range(self._half) if place not in self._order)
+        other = place + self._half
+        self.rows[place], self.rows[other] = as_real_rows(vectors[:2])
+        products = self.products(here, vectors)
+        squared, bend, changed = products[place, 0], products[place, 1], products[other, 1]
+        if bend > _LEAST_COSINE * math.sqrt(squared) * math.sqrt(changed):
+            # The pair with a step of length 1 makes the same model, and tamer equations.
+            unit = 1.0 / math.sqrt(squared)
+            for row in (place, other):
+                self.rows[row] *= unit
+                products[row] *= unit
+            products[:, :2] *= unit
+            self.gram[:, place] = self.gram[place] = products[:, 0]
+            self.gram[:, other] = self.gram[other] = products[:, 1]
+            self._keep([*self._order[-(self.room - 1) :], place] if self.room > 1 else [place])
         return products[:, 2]
-
-    def _free(self) -> int:
-        return next(place for place in range(self.room) if place not in self._order)
 
     def _keep(self, order: list[int]) -> None:
         self._order = order
-        self.places = np.array([*order, *(place + self.room for place in order)], dtype=int)
+        self.places = np.array([*order, *(place + self._half for place in order)], dtype=int)
 
     def products(self, here: Evaluation, vectors: np.ndarray) -> np.ndarray:
         """Return the inner products of all rows with some vectors."""
@@ -99,7 +101,7 @@ class Secants:
         self.rows[used] = as_real_rows(vectors)
         self.gram[:, used] = self.products(here, vectors)
         # Transport may change lengths and angles: a pair without a positive curvature is dropped.
-        self._keep([place for place in self._order if self.gram[place, place + self.room] > 0.0])
+        self._keep([place for place in self._order if self.gram[place, place + self._half] > 0.0])
 
     def model(self) -> SecantModel | None:
         """Return the model of all pairs; None if there are none."""
@@ -117,7 +119,7 @@ class _Memory(NamedTuple):
     secants: Secants
     products: np.ndarray  # of the rows with the gradient
     model: SecantModel | None
-    size: float  # the largest curvature met
+    size: float  # the largest curvature that the pairs have met
 
 
 @dataclass(frozen=True)
@@ -167,11 +169,11 @@ class SecantSubproblem:
         factors[places] = size * found.rows
         combined = from_real(factors @ memory.secants.rows, gradient)
         vector = here.tangent(combined + found.gradient * gradient)
-        image = -gradient - found.multiplier * vector
+        bounded = found.multiplier > 0.0
+        image = -gradient - found.multiplier * vector if bounded else -gradient
         norm = here.norm(vector)
         # -(<g, s> + <s, Bs>/2), where Bs = -g - multiplier s.
         decrease = 0.5 * (found.multiplier * norm * norm - here.inner(gradient, vector))
-        bounded = found.multiplier > 0.0
         ended = Ended.BOUNDARY if bounded else Ended.INTERIOR
         return Step(vector, image, norm, decrease, bounded, ended, None, memory, memory.size)
 
@@ -179,12 +181,13 @@ class SecantSubproblem:
         """Return the pairs that are known at a point, in its own tangent space."""
         known = None if previous is None else previous.memory
         if not isinstance(known, _Memory) or known.here.problem is not here.problem:
-            return _Memory(here, Secants(here, self.memory), np.zeros(2 * self.memory), None, 0.0)
+            secants = Secants(here, self.memory)
+            return _Memory(here, secants, np.zeros(len(secants.rows)), None, 0.0)
         if known.here is here:  # the step was rejected
             return known
         assert previous is not None
         secants = known.secants
         products = secants.add(here, known.here, previous.vector)
-        lengths = secants.gram.diagonal()[self.memory :]
-        size = max(known.size, float(np.sqrt(lengths.max())))
-        return _Memory(here, secants, products, secants.model(), size)
+        model = secants.model()
+        size = known.size if model is None else model.size
+        return _Memory(here, secants, products, model, size)

@@ -15,6 +15,7 @@ exactly, from inner products alone, by a problem of 2m + 1 dimensions.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -68,6 +69,13 @@ class SecantModel:
     def __init__(self, gram: np.ndarray, scale: float):
         self.gram, self.scale = gram, scale
         self._decomposition: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def size(self) -> float:
+        """The largest change over its step: a curvature that was met."""
+        half = len(self.gram) // 2
+        squares = self.gram.diagonal()
+        return math.sqrt(float((squares[half:] / squares[:half]).max()))
 
     def minimiser(self, products: np.ndarray, squared: float, radius: float) -> Combination:
         """Minimise over a ball, for a gradient with given inner products.
