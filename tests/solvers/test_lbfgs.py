@@ -45,7 +45,9 @@ def test_known_optima(name):
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_one_gradient_for_each_point_and_one_cost_for_each_trial(name):
     case = riemtr.problems.build(name, rng=0, **CASES[name])
-    result = riemtr.LBFGS().solve(case.problem, case.start)
+    # Closer to a solution rounding hides the fall of the cost, and the slope beyond a step judges
+    # it: a gradient more for each of those that are rejected.
+    result = riemtr.LBFGS(tolerance=1e-5).solve(case.problem, case.start)
     assert result.status is Status.FIRST_ORDER
     assert result.converged
     counts, accepted = result.counts, int(np.count_nonzero(result.history["accepted"]))
