@@ -20,7 +20,7 @@ one_blas_thread()
 
 from riemtr.compare import Comparison, compare, write_folder  # noqa: E402
 
-SOLVERS = ("practical", "exact", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
+SOLVERS = ("practical", "exact", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "l-bfgs-b")
 OURS = ("practical", "exact")
 COUNTED = ("certified", "deceived")
 PROBLEMS = (

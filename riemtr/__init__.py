@@ -28,7 +28,10 @@ from riemtr.problem import Problem, check_gradient, check_hessian, check_retract
 from riemtr.problems import dictionary_problem
 from riemtr.recovery import precondition, recover_dictionary, round_direction
 from riemtr.solvers import (
+    ARC,
+    LBFGS,
     AdaptiveRadius,
+    AdaptiveWeight,
     AlwaysAccept,
     Certificate,
     Certified,
@@ -41,13 +44,17 @@ from riemtr.solvers import (
     TrustRegion,
     certify,
     load_result,
+    multistart,
     observers,
+    solve_many,
 )
 from riemtr.subproblem import (
+    CubicKrylov,
     ExactSubproblem,
     HybridSubproblem,
     NearExactSubproblem,
     SDPSubproblem,
+    SecantSubproblem,
     TruncatedCG,
     solve_subproblem,
 )
@@ -59,10 +66,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ARC",
+    "LBFGS",
     "AdaptiveRadius",
+    "AdaptiveWeight",
     "AlwaysAccept",
     "Certificate",
     "Certified",
+    "CubicKrylov",
     "Euclidean",
     "ExactSubproblem",
     "ExactTRM",
@@ -81,6 +92,7 @@ __all__ = [
     "Result",
     "Rotations",
     "SDPSubproblem",
+    "SecantSubproblem",
     "Sphere",
     "Status",
     "Stiefel",
@@ -93,11 +105,13 @@ __all__ = [
     "compare",
     "dictionary_problem",
     "load_result",
+    "multistart",
     "observers",
     "precondition",
     "problems",
     "recover_dictionary",
     "round_direction",
+    "solve_many",
     "solve_subproblem",
     "sweep",
     "testing",

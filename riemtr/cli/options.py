@@ -39,3 +39,12 @@ class SolverName(str, Enum):
 
     practical = "practical"
     exact = "exact"
+
+
+class MethodName(str, Enum):
+    """The methods that solve a single problem, by name."""
+
+    practical = "practical"
+    exact = "exact"
+    lbfgs = "lbfgs"
+    arc = "arc"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -14,14 +15,24 @@ import numpy as np
 import typer
 
 from riemtr.cli.console import console, given, in_options, refusing, say, tracing
-from riemtr.cli.options import Force, Parameters, Quiet, Rng, ShowProgress, SolverName, output
+from riemtr.cli.options import Force, MethodName, Parameters, Quiet, Rng, ShowProgress, output
 from riemtr.cli.parameters import format_parameters, parse_named, parse_parameters
+from riemtr.cli.progress import shown
 from riemtr.compare.cases import build_case
 from riemtr.compare.measuring import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
 from riemtr.files import check_expansion, save_figure, save_json
 from riemtr.problems import Truth, available
-from riemtr.solvers import ExactTRM, PracticalTRM, Result, load_result
+from riemtr.solvers import (
+    ARC,
+    LBFGS,
+    ExactTRM,
+    PracticalTRM,
+    Result,
+    TrustRegion,
+    load_result,
+    multistart,
+)
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.observers import LiveTable
 
@@ -50,16 +61,31 @@ def solve(
         ),
     ] = None,
     solver: Annotated[
-        SolverName,
+        MethodName,
         _method(
             metavar="NAME",
             help="`practical` adapts its radius: the one to use. `exact` takes exact steps within "
-            "a fixed radius: the one the paper analyses.",
+            "a fixed radius: the one the paper analyses. `lbfgs` needs no Hessian but for the "
+            "certificate. `arc` has a cubic term in place of a radius.",
         ),
-    ] = SolverName.practical,
+    ] = MethodName.practical,
     radius: Annotated[
         float | None, _method(help="Fixed radius of the exact solver: 0.1 if not given.")
     ] = None,
+    starts: Annotated[
+        int | None,
+        _method(
+            metavar="NUMBER",
+            help="Solve it from so many random starts, and list the distinct minimizers: how often "
+            "each was reached. What is saved is the best.",
+        ),
+    ] = None,
+    n_jobs: Annotated[
+        int,
+        _method(
+            help="Processes for --starts; -1 for all cores. Same results.",
+        ),
+    ] = 1,
     tolerance: Annotated[
         float | None,
         _method(
@@ -110,6 +136,8 @@ def solve(
 
     - `riemtr solve brockett --solver exact --radius 0.5` uses the method the paper analyses
 
+    - `riemtr solve dictionary-learning --starts 100` finds out which minimizers there are
+
     - `riemtr solve rayleigh --out run.npz --plot run.png` keeps what was found
 
     - `riemtr solve rayleigh --start run.npz --tolerance 1e-12` goes on from there
@@ -117,12 +145,12 @@ def solve(
     with refusing(ValueError, ImportError, OSError):
         limits = ("tolerance", "curvature_tolerance", "max_iterations", "max_seconds")
         options = given(locals(), "radius", *limits)
-        if radius is not None and solver is not SolverName.exact:
+        if radius is not None and solver is not MethodName.exact:
             own = "leave it out, or add --solver exact"
             raise ArgumentError(
                 "radius", "be that of the exact solver, which is fixed", radius, own
             )
-        method = (ExactTRM if solver is SolverName.exact else PracticalTRM)(**options)
+        method = _METHODS[solver](**options)
         for target, suffixes in ((out, _DATA), (plot, _FIGURES)):
             if target is not None:
                 check_target(target, suffixes, force)
@@ -133,10 +161,26 @@ def solve(
         for twice in sorted(set(settings) & set(named)):
             raise ArgumentError("parameter", f"be given once; {twice!r} is set twice")
         settings |= named
+        if starts is not None and start is not None:
+            raise ArgumentError("starts", "be left out where a start is given", starts)
         begin = None if start is None else read_start(start)
         case = build_case(name, settings, rng)
         if begin is not None:
             start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
+    title = f"{name} {format_parameters({**settings, 'rng': rng})}, {solver.value} solver"
+    about = {"problem": name, "parameters": case.parameters, "rng": rng}
+    if starts is not None:
+        visible = progress and not quiet
+        with tracing(), refusing(ArgumentError, NonFiniteCostError), shown(visible) as watch:
+            runs = multistart(case.problem, starts, rng, n_jobs, method, progress=watch)
+        if quiet:
+            say(runs.summary().line)
+        else:
+            screen = console()
+            screen.print(f"{title}: {runs.summary().title}", highlight=False)
+            screen.print(runs.summary())
+        _save(out, plot, runs.best, runs, title, about, force, quiet)
+        raise typer.Exit(0 if runs.minimizers else 1)
     screen = console()
     table = LiveTable(console=screen) if progress and not quiet else nullcontext()
     with tracing(), refusing(NonFiniteCostError), table as observer:
@@ -147,7 +191,6 @@ def solve(
 
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
-    title = f"{name} {format_parameters({**settings, 'rng': rng})}, {solver.value} solver"
     if quiet:
         say(result.summary().line)
     else:
@@ -155,19 +198,40 @@ def solve(
         more = [("searched", f"{manifold} (dimension {manifold.dim})")]
         if case.truth is not None:
             more.append(("truth", _compared(result, case.truth)))
-        shown = result.summary().saying(title, *more)
-        (status, reason), *others = shown.pairs
-        screen.print(replace(shown, pairs=((status, in_options(reason)), *others)))
+        told = result.summary().saying(title, *more)
+        (status, reason), *others = told.pairs
+        screen.print(replace(told, pairs=((status, in_options(reason)), *others)))
+    _save(out, plot, result, result, title, about, force, quiet)
+    raise typer.Exit(0 if result.certified else 1)
+
+
+def _save(
+    out: Path | None,
+    plot: Path | None,
+    result: Result,
+    drawn: Any,
+    title: str,
+    about: dict[str, Any],
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Save a result and a picture, where they were asked for, and say so."""
     with refusing(OSError):
         if out is not None:
-            about = {"problem": name, "parameters": case.parameters, "rng": rng}
             save_result(out, result, {**about, "solver": result.solver}, force)
         if plot is not None:
-            save_plot(plot, result, title)
+            save_plot(plot, drawn, title)
     for saved in (out, plot):
         if saved is not None and not quiet:
             say(f"saved {saved}")
-    raise typer.Exit(0 if result.certified else 1)
+
+
+_METHODS: dict[MethodName, Callable[..., TrustRegion]] = {
+    MethodName.practical: PracticalTRM,
+    MethodName.exact: ExactTRM,
+    MethodName.lbfgs: partial(LBFGS, goal="second-order"),
+    MethodName.arc: ARC,
+}
 
 
 def _compared(result: Result, truth: Truth) -> str:
@@ -257,8 +321,8 @@ def read_start(path: Path) -> Any:
     return parts[0] if len(parts) == 1 else parts
 
 
-def save_plot(path: Path, result: Result, title: str) -> None:
-    """Save the convergence plot; needs the extra ``plot``, and no display."""
+def save_plot(path: Path, result: Any, title: str) -> None:
+    """Save the plot that a result draws of itself; needs the extra ``plot``, and no display."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")

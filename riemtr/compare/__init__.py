@@ -19,7 +19,7 @@ from riemtr.compare.runner import compare
 from riemtr.compare.starts import saddle_starts
 from riemtr.errors import DoesNotApply
 from riemtr.imports import make_callable
-from riemtr.solvers.lbfgs import LBFGS
+from riemtr.solvers import LBFGS, ScipyLBFGSB
 
 __all__ = [
     "LBFGS",
@@ -29,6 +29,7 @@ __all__ = [
     "Profile",
     "Reach",
     "Run",
+    "ScipyLBFGSB",
     "compare",
     "compare_recovery",
     "entrant",

@@ -22,16 +22,22 @@ from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.problems.partitioned_cost import PartitionedCost
-from riemtr.solvers import LBFGS, ExactTRM, PracticalTRM
+from riemtr.solvers import ARC, LBFGS, ExactTRM, PracticalTRM, ScipyLBFGSB
 
-DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "lbfgs")
+DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "l-bfgs-b")
 
 _UNLIMITED = 10**6
 # The text that Python prints of an object that says nothing of itself.
 _ADDRESS = re.compile(
     r"<(?:function |bound method )?([\w.]+(?:<\w+>[\w.]*)*)[^<>]* at 0x[0-9a-f]+>"
 )
-_NAMED: dict[str, Any] = {"exact": ExactTRM, "practical": PracticalTRM, "lbfgs": LBFGS}
+_NAMED: dict[str, Any] = {
+    "exact": ExactTRM,
+    "practical": PracticalTRM,
+    "lbfgs": LBFGS,
+    "arc": ARC,
+    "l-bfgs-b": ScipyLBFGSB,
+}
 _NAMED |= {name: type(solver.optimizer) for name, solver in pymanopt_solvers().items()}
 # The fixed radius of the exact method where nobody chose another: its own default.
 _RADIUS = inspect.signature(ExactTRM).parameters["radius"].default
@@ -119,6 +125,8 @@ def entrant(name: str, **options: Any) -> Entrant:
     if name not in _NAMED:
         own = "your own is 'package.module:attribute'"
         raise unknown_name("solvers", name, _NAMED, own)
+    if name == "lbfgs":  # which would otherwise stop at any small gradient
+        options = {"goal": "second-order", **options}
     return Entrant(shown, _maker(_NAMED[name], name, options), spelled)
 
 
@@ -211,7 +219,7 @@ def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, 
             wishes |= {"verbosity": 0}
             if not issubclass(kind, (NelderMead, ParticleSwarm)):
                 wishes |= {"max_iterations": _UNLIMITED, "max_cost_evaluations": _UNLIMITED}
-        elif kind in (ExactTRM, PracticalTRM, LBFGS):
+        elif kind in (ExactTRM, PracticalTRM, LBFGS, ARC, ScipyLBFGSB):
             wishes["max_iterations"] = _UNLIMITED
             if kind is ExactTRM:
                 wishes["radius"] = _radius(problem)

@@ -35,9 +35,12 @@ _MOST_STARTS = 8
 _TITLE = 64
 
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C", "#8C6D31")
+PALETTE = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"),
+    *("#E69F00", "#8C8C8C", "#8C6D31", "#332288", "#882255"),
+)
 """Okabe and Ito's, distinct also to the colour-blind; their yellow and black do not suit every
-background."""
+background. The last two are Tol's."""
 
 _PLACES = {
     "exact": 0,
@@ -49,8 +52,10 @@ _PLACES = {
     "picard-o": 3,
     "pymanopt-sd": 4,
     "fastica": 4,
-    "lbfgs": 5,
+    "l-bfgs-b": 5,
     "msp": 5,
+    "lbfgs": 8,
+    "arc": 9,
     "pymanopt-nelder-mead": 6,
     "pymanopt-pso": 7,
 }

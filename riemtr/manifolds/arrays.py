@@ -31,6 +31,19 @@ def as_real(vector: Any) -> np.ndarray:
     return flat.view(flat.real.dtype)
 
 
+def as_real_rows(vectors: np.ndarray) -> np.ndarray:
+    """Flatten each array of a stack, as :func:`as_real` does one.
+
+    Examples
+    --------
+    >>> as_real_rows(np.array([[[1.0 + 2.0j]], [[3.0 + 4.0j]]]))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    flat = np.ascontiguousarray(vectors).reshape(len(vectors), -1)
+    return flat.view(flat.real.dtype)
+
+
 def from_real(flat: np.ndarray, like: Any) -> Any:
     """Undo :func:`as_real`, for a vector of the same type and shape as another."""
     if isinstance(like, (list, tuple)):

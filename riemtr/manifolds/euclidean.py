@@ -15,6 +15,9 @@ from riemtr.manifolds.manifold import Manifold, TangentSpace, drawing, safe_norm
 class EuclideanSpace(TangentSpace):
     """All arrays of the shape of the point."""
 
+    transports_stacks = True
+    keeps_vectors = True
+
     def tangent(self, vector: np.ndarray) -> np.ndarray:
         """Return the vector."""
         return vector
@@ -28,6 +31,12 @@ class EuclideanSpace(TangentSpace):
     ) -> np.ndarray:
         """Return the Euclidean Hessian product."""
         return euclidean_product
+
+    def units(self) -> np.ndarray:
+        """Return the unit arrays."""
+        shape = self.manifold.shape
+        size = math.prod(shape)
+        return np.eye(size).reshape(size, *shape)
 
     def basis(self) -> FlatBasis:
         """Return the unit vectors."""
@@ -84,6 +93,10 @@ class Euclidean(Manifold[np.ndarray]):
     def log(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
         """Return the difference of two points."""
         return point_b - point_a
+
+    def stacked_space(self, points: np.ndarray) -> TangentSpace:
+        """Return the tangent spaces at many points as one."""
+        return self.space_type(self, points)
 
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw an array of standard normal numbers."""

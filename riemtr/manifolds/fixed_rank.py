@@ -9,7 +9,7 @@ import numpy as np
 from pymanopt.manifolds.fixed_rank import _FixedRankPoint, _FixedRankTangentVector
 
 from riemtr.arguments import integer
-from riemtr.manifolds.manifold import OTHER_POINTS, Manifold, TangentSpace, drawing
+from riemtr.manifolds.manifold import OTHER_POINTS, Manifold, TangentSpace, drawing, safe_norm
 from riemtr.manifolds.stiefel import ComplementBasis, random_frames
 
 
@@ -220,6 +220,14 @@ class FixedRank(Manifold[_FixedRankPoint]):
         if isinstance(vector, (list, tuple)):
             return space.unpack(space.projected(*vector))
         return space.unpack(space.projected_matrix(vector))
+
+    def separation(self, point_a: Any, point_b: Any) -> float:
+        """Return the norm of the difference of two matrices, from their factors."""
+        (left, values, right), (other_left, other_values, other_right) = point_a, point_b
+        # The product of two tall matrices, of which the triangular factors alone have the norm.
+        tall = np.linalg.qr(np.hstack((left * values, other_left * other_values)))[1]
+        wide = np.linalg.qr(np.vstack((right, -other_right)).T)[1]
+        return safe_norm(tall @ wide.T)
 
     def random_point(self, rng: Any = None) -> _FixedRankPoint:
         """Draw singular vectors uniformly, and singular values between 0 and 1."""

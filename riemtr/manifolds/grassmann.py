@@ -9,7 +9,7 @@ import numpy as np
 
 from riemtr.arguments import integer
 from riemtr.manifolds.basis import TangentBasis
-from riemtr.manifolds.manifold import Manifold, drawing, safe_norm
+from riemtr.manifolds.manifold import Manifold, TangentSpace, drawing, safe_norm
 from riemtr.manifolds.stiefel import (
     ComplementBasis,
     StiefelSpace,
@@ -108,6 +108,15 @@ class Grassmann(Manifold[np.ndarray]):
         stretch = np.arctan2(sines, cosines) / np.where(sines > 0.0, sines, 1.0)
         stretch[sines == 0.0] = 1.0
         return (away * stretch[..., None, :]) @ turn.swapaxes(-1, -2)
+
+    def stacked_space(self, points: np.ndarray) -> TangentSpace:
+        """Return the tangent spaces at many points as one."""
+        return self.space_type(self, points)
+
+    def random_points(self, rng: Any, count: int) -> np.ndarray:
+        """Draw points, stacked."""
+        drawn = Grassmann(self.n, self.p, k=self.k * count).random_point(rng)
+        return drawn.reshape(count, *((self.k,) if self.k > 1 else ()), self.n, self.p)
 
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw a point uniformly."""

@@ -44,6 +44,11 @@ class TangentSpace:
 
     # Whether vectors are arrays of the surrounding space, so that nothing is to be translated.
     plain = True
+    # Whether `transported` takes a stack of vectors as well.
+    transports_stacks = False
+    # Whether `tangent` alone makes of a vector of a nearby space a vector of this one that is much
+    # the same, so that vectors may be kept as they are while a point moves.
+    keeps_vectors = False
 
     def __init_subclass__(cls) -> None:
         """Find out whether vectors of a subclass are translated."""
@@ -94,6 +99,10 @@ class TangentSpace:
             if length > _LEAST_SHARE * math.sqrt(self.manifold.dim):
                 return vector / vector.real.dtype.type(length)
 
+    def units(self) -> np.ndarray | None:
+        """Return an orthonormal basis that is the same at every point, stacked; None if none is."""
+        return None
+
     def basis(self) -> TangentBasis:
         """Return an orthonormal basis of the space, made of random vectors from a fixed seed."""
         rng = np.random.default_rng(SEED)
@@ -105,6 +114,12 @@ class TangentSpace:
         The default projects, which is right on submanifolds with the Euclidean metric.
         """
         return self.tangent(vector)
+
+    def all_transported(self, vectors: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return several vectors of a nearby tangent space, stacked, as vectors of this space."""
+        if self.transports_stacks:
+            return self.transported(vectors, origin)
+        return np.array([self.transported(vector, origin) for vector in vectors])
 
     # -- derivatives ------------------------------------------------------------------------------
 
@@ -185,6 +200,13 @@ class Manifold(PymanoptManifold, Generic[P]):
         """Return the tangent space at a point."""
         return self.space_type(self, point)
 
+    def stacked_space(self, points: np.ndarray) -> TangentSpace | None:
+        """Return the tangent spaces at many points, stacked, as one; None where there is no such.
+
+        Its vectors are stacked as the points are; its inner products are sums over the stack.
+        """
+        return None
+
     def gradient_hint(self, kind: str) -> str:
         """Return what to say of the form of gradients, where that is no matter of course."""
         return ""
@@ -223,6 +245,13 @@ class Manifold(PymanoptManifold, Generic[P]):
         """Return whether a step has crossed the boundary of an open manifold, by rounding."""
         return False
 
+    def separation(self, point_a: Any, point_b: Any) -> float:
+        """Return the distance of two points, or of their arrays where no other is known."""
+        try:
+            return float(self.dist(point_a, point_b))
+        except (NotImplementedError, AttributeError):
+            return safe_norm(as_real(point_a) - as_real(point_b))
+
     def another_representative(self, point: Any, rng: np.random.Generator) -> Any:
         """Return other arrays for the same point of a quotient; None where there are none."""
         return None
@@ -232,6 +261,11 @@ class Manifold(PymanoptManifold, Generic[P]):
     def random_point(self, rng: Any = None) -> P:
         """Draw a point; ``None`` draws from numpy's global state, as pymanopt does."""
         raise NotImplementedError
+
+    def random_points(self, rng: Any, count: int) -> np.ndarray:
+        """Draw points, stacked."""
+        rng = drawing(rng)
+        return np.array([self.random_point(rng) for _ in range(count)])
 
     def random_tangent_vector(self, point: Any, rng: Any = None) -> Any:
         """Draw a unit tangent vector uniformly (zero where the manifold has dimension 0)."""

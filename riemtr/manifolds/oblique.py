@@ -14,11 +14,16 @@ from riemtr.manifolds.manifold import Manifold, TangentSpace, drawing, safe_norm
 class ObliqueSpace(TangentSpace):
     """The matrices each column of which is orthogonal to that of the point."""
 
+    keeps_vectors = True
     _slopes: np.ndarray | None = None
 
     def tangent(self, vector: np.ndarray) -> np.ndarray:
         """Return V - X diag(X'V)."""
         return vector - self.point * _column_dots(self.point, vector)
+
+    def all_transported(self, vectors: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return the projections of several matrices, stacked."""
+        return vectors - self.point * np.einsum("ij,kij->kj", self.point, vectors)[:, None, :]
 
     def hessian(
         self, euclidean_gradient: np.ndarray, euclidean_product: np.ndarray, vector: np.ndarray

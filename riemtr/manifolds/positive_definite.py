@@ -21,6 +21,8 @@ class PositiveDefiniteSpace(TangentSpace):
     For complex points they are the Hermitian ones, and the prime is the conjugate transpose.
     """
 
+    transports_stacks = True
+    keeps_vectors = True
     _bend: np.ndarray | None = None
 
     @cached_property
@@ -56,6 +58,13 @@ class PositiveDefiniteSpace(TangentSpace):
     def basis(self) -> TangentBasis:
         """Return the symmetric unit matrices; for complex points, random vectors."""
         return SymmetricBasis(self.zero()) if self.point.dtype.kind == "f" else super().basis()
+
+    def units(self) -> np.ndarray | None:
+        """Return the symmetric unit matrices; None for complex points."""
+        if self.point.dtype.kind == "c":
+            return None
+        basis = SymmetricBasis(np.zeros(self.point.shape[-2:]))
+        return np.array([basis.vector(unit) for unit in np.eye(basis.dim)])
 
     def transported(
         self,
@@ -175,6 +184,15 @@ class PositiveDefinite(Manifold[np.ndarray]):
         left, values, _ = np.linalg.svd(self.space(point_b).seen_from(space))
         logarithm = (left * (2.0 * np.log(values))[..., None, :]) @ adjoint(left)
         return space.unpack(logarithm)
+
+    def stacked_space(self, points: np.ndarray) -> TangentSpace:
+        """Return the tangent spaces at many points as one."""
+        return self.space_type(self, points)
+
+    def random_points(self, rng: Any, count: int) -> np.ndarray:
+        """Draw points, stacked."""
+        drawn = PositiveDefinite(self.n, k=self.k * count).random_point(rng)
+        return drawn.reshape(count, *((self.k,) if self.k > 1 else ()), self.n, self.n)
 
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw a point with eigenvalues between 1 and 2, and eigenvectors drawn uniformly."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.product import _ProductTangentVector
 
-from riemtr.manifolds.arrays import as_real, from_real, in_words
+from riemtr.manifolds.arrays import as_real, as_real_rows, from_real, in_words
 from riemtr.manifolds.basis import TangentBasis
 from riemtr.manifolds.manifold import Manifold, TangentSpace, safe_norm
 
@@ -71,6 +71,7 @@ class ProductSpace(TangentSpace):
         super().__init__(manifold, point)
         pairs = zip(manifold.manifolds, manifold.in_order(point), strict=True)
         self.spaces = [factor.space(part) for factor, part in pairs]
+        self.keeps_vectors = all(space.keeps_vectors for space in self.spaces)
         self._zeros = [space.zero() for space in self.spaces]
         self._slices, end = [], 0
         for zero in self._zeros:
@@ -137,6 +138,18 @@ class ProductSpace(TangentSpace):
     ) -> np.ndarray:
         """Return a vector of a nearby tangent space as one of this space, factor by factor."""
         return as_real(self._each("transported", origin.parts(vector), origin.spaces))
+
+    def all_transported(self, vectors: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return several vectors, one in each row, factor by factor."""
+        assert isinstance(origin, ProductSpace)
+        columns = []
+        for where, zero, space, other in zip(
+            self._slices, self._zeros, self.spaces, origin.spaces, strict=True
+        ):
+            part = np.ascontiguousarray(vectors[:, where], dtype=zero.real.dtype).view(zero.dtype)
+            carried = space.all_transported(part.reshape(len(vectors), *zero.shape), other)
+            columns.append(as_real_rows(carried))
+        return np.concatenate(columns, axis=1)
 
     def embed(self, vector: np.ndarray) -> Any:
         """Return a vector as one of the surrounding space, of the form of a point."""
@@ -322,6 +335,10 @@ class Product(Manifold[Any]):
     def dist(self, point_a: Any, point_b: Any) -> float:
         """Root of the sum of the squares of the factors' distances."""
         return math.hypot(*self._each("dist", point_a, point_b))
+
+    def separation(self, point_a: Any, point_b: Any) -> float:
+        """Root of the sum of the squares of the factors' distances, or of their arrays'."""
+        return math.hypot(*self._each("separation", point_a, point_b))
 
     def log(self, point_a: Any, point_b: Any) -> _ProductTangentVector:
         """Tangent vector at ``point_a`` whose exponential is ``point_b``, factor by factor."""

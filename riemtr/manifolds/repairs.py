@@ -102,6 +102,9 @@ class SubspaceSphere(UnitNorm):
 class CircleSpace(PymanoptSpace):
     """The products of unit complex numbers with imaginary ones."""
 
+    transports_stacks = True
+    keeps_vectors = True
+
     def transported(self, vector: np.ndarray, origin: TangentSpace) -> np.ndarray:
         """Return the vector after parallel transport: the same angular velocity."""
         return 1j * (vector * origin.point.conj()).imag * self.point
@@ -170,6 +173,8 @@ class UpToRotation(FromPymanopt):
 
 class SemidefiniteSpace(PymanoptSpace):
     """The horizontal vectors: those orthogonal to all that only turn the columns."""
+
+    keeps_vectors = True
 
     def tangent(self, vector: np.ndarray) -> np.ndarray:
         """Return the horizontal part."""

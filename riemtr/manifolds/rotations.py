@@ -28,6 +28,8 @@ class RotationsSpace(TangentSpace):
     For complex points X, which are unitary, they are the skew-Hermitian ones.
     """
 
+    transports_stacks = True
+    keeps_vectors = True
     _bend: np.ndarray | None = None
 
     def __init__(self, manifold: Any, point: np.ndarray):
@@ -49,6 +51,11 @@ class RotationsSpace(TangentSpace):
         step = adjoint(origin.point) @ self.point
         root = nearest_orthogonal(0.5 * (step + np.eye(step.shape[-1], dtype=step.dtype)))
         return skew(adjoint(root) @ vector @ root)
+
+    def units(self) -> np.ndarray:
+        """Return the skew-symmetric unit matrices."""
+        rows, columns = np.tril_indices(self.point.shape[-1], -1)
+        return _unit_matrices(rows, columns, self.point.shape[-1], -1.0)
 
     def embed(self, vector: np.ndarray) -> np.ndarray:
         """Return X W."""
@@ -155,11 +162,28 @@ class Rotations(Manifold[np.ndarray]):
         """Norm of the shortest W with ``point_a`` exp(W) = ``point_b``."""
         return safe_norm(self.log(point_a, point_b))
 
+    def stacked_space(self, points: np.ndarray) -> TangentSpace:
+        """Return the tangent spaces at many points as one."""
+        return self.space_type(self, points)
+
+    def random_points(self, rng: Any, count: int) -> np.ndarray:
+        """Draw points, stacked."""
+        drawn = Rotations(self.n, k=self.k * count).random_point(rng)
+        return drawn.reshape(count, *((self.k,) if self.k > 1 else ()), self.n, self.n)
+
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw a point uniformly, from the Haar measure."""
         point = random_frames(drawing(rng), self.n, self.n, self.k)
         point[..., 0] *= np.sign(np.linalg.det(point))[..., None]
         return point
+
+
+def _unit_matrices(rows: np.ndarray, columns: np.ndarray, n: int, sign: float) -> np.ndarray:
+    """Return matrices of norm 1 with two entries each, mirrored with a sign."""
+    units = np.zeros((len(rows), n, n))
+    units[np.arange(len(rows)), rows, columns] = math.sqrt(0.5)
+    units[np.arange(len(rows)), columns, rows] = sign * math.sqrt(0.5)
+    return units
 
 
 def _small_expm1(vector: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ class SphereSpace(TangentSpace):
     """The vectors orthogonal to a unit vector q."""
 
     norm = staticmethod(safe_norm)
+    keeps_vectors = True
     _slope: float | None = None
 
     def inner(self, vector_a: np.ndarray, vector_b: np.ndarray) -> float:
@@ -80,6 +81,14 @@ class SphereSpace(TangentSpace):
             return self.manifold.transport(origin.point, self.point, vector)
         return vector - (float(self.point.dot(vector)) / share) * both
 
+    def all_transported(self, vectors: np.ndarray, origin: TangentSpace) -> np.ndarray:
+        """Return several vectors, one in each row, after parallel transport."""
+        both = origin.point + self.point
+        share = 1.0 + float(origin.point.dot(self.point))
+        if share <= _ANTIPODAL:
+            return super().all_transported(vectors, origin)
+        return vectors - np.multiply.outer(vectors.dot(self.point) / share, both)
+
     def move(self, vector: np.ndarray) -> np.ndarray:
         """Return (q + v) / |q + v|."""
         moved = self.point + vector
@@ -91,6 +100,33 @@ class SphereSpace(TangentSpace):
         share = math.sin(length) / length if length > 0.0 else 1.0
         moved = self.point * math.cos(length) + vector * share
         return moved / safe_norm(moved)
+
+
+class StackedSphereSpace(TangentSpace):
+    """The tangent spaces at many unit vectors, one in each row."""
+
+    _slopes: np.ndarray | None = None
+
+    def tangent(self, vector: np.ndarray) -> np.ndarray:
+        """Return (I - q q') v, row by row."""
+        return vector - _row_dots(self.point, vector) * self.point
+
+    def hessian(
+        self, euclidean_gradient: np.ndarray, euclidean_product: np.ndarray, vector: np.ndarray
+    ) -> np.ndarray:
+        """Return P (Hv - <grad, q> v), row by row."""
+        if self._slopes is None:
+            self._slopes = _row_dots(self.point, euclidean_gradient)
+        return self.tangent(euclidean_product - self._slopes * vector)
+
+    def move(self, vector: np.ndarray) -> np.ndarray:
+        """Return (q + v) / |q + v|, row by row."""
+        moved = self.point + vector
+        return moved / np.sqrt(_row_dots(moved, moved))
+
+
+def _row_dots(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", one, other)[:, None]
 
 
 class Sphere(Manifold[np.ndarray]):
@@ -201,6 +237,15 @@ class Sphere(Manifold[np.ndarray]):
     ) -> np.ndarray:
         """Parallel transport along the shortest geodesic from ``point_a`` to ``point_b``."""
         return self.parallel_transport(point_a, self.log(point_a, point_b), tangent_vector_a)
+
+    def stacked_space(self, points: np.ndarray) -> TangentSpace:
+        """Return the tangent spaces at many points as one."""
+        return StackedSphereSpace(self, points)
+
+    def random_points(self, rng: Any, count: int) -> np.ndarray:
+        """Draw points, one in each row."""
+        drawn = drawing(rng).standard_normal((count, self.n))
+        return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw a point uniformly.

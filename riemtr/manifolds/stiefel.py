@@ -21,6 +21,8 @@ _SHORT = 10.0
 class StiefelSpace(TangentSpace):
     """The matrices V for which X'V is skew-symmetric."""
 
+    transports_stacks = True
+    keeps_vectors = True
     _bend: np.ndarray | None = None
 
     def __init__(self, manifold: Any, point: np.ndarray):
@@ -118,6 +120,15 @@ class Stiefel(Manifold[np.ndarray]):
     def typical_dist(self) -> float:
         """Norm of a point, a scale of the manifold."""
         return math.sqrt(self.p * self.k)
+
+    def stacked_space(self, points: np.ndarray) -> TangentSpace:
+        """Return the tangent spaces at many points as one."""
+        return self.space_type(self, points)
+
+    def random_points(self, rng: Any, count: int) -> np.ndarray:
+        """Draw points, stacked."""
+        drawn = Stiefel(self.n, self.p, k=self.k * count).random_point(rng)
+        return drawn.reshape(count, *((self.k,) if self.k > 1 else ()), self.n, self.p)
 
     def random_point(self, rng: Any = None) -> np.ndarray:
         """Draw a point uniformly."""

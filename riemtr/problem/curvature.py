@@ -35,6 +35,12 @@ _COARSE = 2.0
 # Ritz value over the tolerance from which on it is clearly positive.
 _CLEARLY = 10.0
 # Residual of a direction of negative curvature, relative to it, that is good enough to follow.
+_FOLLOWED = 1.0
+# Negative curvature over the size of the Hessian that is worth following whatever the residual.
+_WORTH_FOLLOWING = 0.01
+# Dimension up to which the best direction costs hardly more than any.
+_FEW_DIMENSIONS = 30
+# Residual of such a direction that is good enough for a certificate.
 _WITNESS = 0.02
 # Residuals beyond the expected one, in units of the accuracy of products, that are still rounding.
 _ROUNDINGS = 1e3
@@ -99,9 +105,13 @@ class Curvature:
         self.limited = ""
         self._krylov: Krylov | None = None
         self._is_decomposed = False
+        # Whether a direction of negative curvature is wanted to the accuracy of a certificate.
+        self._in_detail = here.manifold.dim <= _FEW_DIMENSIONS
         # Error of products along the direction, as far as it was measured.
         self._error = 0.0
         self._direction: np.ndarray | None = None
+        # The Hessian product with the direction, where one was taken.
+        self.image: np.ndarray | None = None
         # Costs along the direction, kept by :func:`riemtr.problem.cost_differences.flat_probe`.
         self.probe: Any = None
         self._is_negative = False
@@ -119,9 +129,10 @@ class Curvature:
         threshold : Threshold
             Eigenvalues of at least minus this much count as nonnegative.
         """
-        known = self.known_side(threshold)
-        if known:
-            return known
+        return self.known_side(threshold) or self._refined(threshold)
+
+    def _refined(self, threshold: Threshold) -> int:
+        """Refine what is known; return the side."""
         before = self._here.counts.hessian_products
         self.limited = ""
         try:
@@ -135,8 +146,15 @@ class Curvature:
         return self.known_side(threshold)
 
     def estimate(self, threshold: Threshold) -> None:
-        """Find the smallest eigenvalue itself, where only its side is known so far."""
+        """Find the smallest eigenvalue itself, where only its side is known so far.
+
+        A run needs a direction to follow out of a saddle; here it is found to a few percent, and a
+        saddle is told from a maximizer.
+        """
         self.side(threshold)
+        if self._krylov is not None and self.is_negative and not self._in_detail:
+            self._in_detail = True
+            self._refined(threshold)
         if math.isnan(self.min_eigenvalue) and not self.limited:
             before = self._here.counts.hessian_products
             try:
@@ -313,7 +331,7 @@ class Curvature:
                 # know the size of the Hessian, and where the recurrence has something to say.
                 side = 0 if x != x else krylov.side_of(x)
                 due = krylov.steps >= 2 * looked or side > 0
-                told = side < 0 and krylov.steps >= looked + looked // 8 + 1
+                told = side < 0 and krylov.steps >= looked + looked // 16 + 1
                 if last or due or told:
                     if self._look(threshold) or last:
                         break
@@ -337,7 +355,10 @@ class Curvature:
         self.doubt = rounding + self._error
         tolerance = threshold.at(self.size)
         if smallest + rounding < -tolerance:
-            # A witness good enough to follow, and a saddle told from a maximizer.
+            if not self._in_detail:
+                deep = smallest <= -_WORTH_FOLLOWING * self.size
+                return deep or residual <= _FOLLOWED * -smallest
+            # A saddle told from a maximizer.
             told = largest > tolerance or krylov.excludes_above(tolerance - rounding)
             return residual <= _WITNESS * -smallest and told
         x = rounding + self._excluded(threshold)
@@ -362,17 +383,34 @@ class Curvature:
         assert krylov is not None
         here = self._here
         if self.known_side(threshold) < 0:
+            descent = None if self._in_detail else krylov.descent(self.min_eigenvalue)
+            if self._is_followed(descent, threshold):
+                return
             self._direction = direction = krylov.ritz_vector()
-            self.bend = here.inner(direction, here.second_opinion(direction))
+            self.image = here.second_opinion(direction)
+            self.bend = here.inner(direction, self.image)
             self.widen(self.bend - self.min_eigenvalue)
             return
         self._direction, value, expected = krylov.best_kept()
         self.widen(self._residual(self._direction, value) - expected)
 
+    def _is_followed(self, direction: np.ndarray | None, threshold: Threshold) -> bool:
+        """Take a direction to follow out of a saddle, if a product confirms its curvature."""
+        if direction is None:
+            return False
+        here = self._here
+        image = here.second_opinion(direction)
+        bend = here.inner(direction, image)
+        if not bend + self.doubt < -threshold.at(self.size):
+            return False
+        self._direction, self.image, self.bend = direction, image, bend
+        self.min_eigenvalue = bend
+        return True
+
     def _residual(self, direction: np.ndarray, value: float) -> float:
         """Return by how much a direction and its curvature are no eigenvector and eigenvalue."""
         here = self._here
-        product = here.second_opinion(direction)
+        self.image = product = here.second_opinion(direction)
         self.bend = here.inner(direction, product)
         return here.norm(here.across(product - value * direction))
 

@@ -58,6 +58,8 @@ _MOST_REPEATED = 3
 _KEPT = 0.7
 # Steps up to which LAPACK's plain QR iteration is the fastest for the tridiagonal matrix.
 _FEW_STEPS = 64
+# Share of the most negative curvature known that makes a direction worth following.
+_DECENT = 0.1
 # Bisections of the error bound, between nothing and the one that is wanted.
 _BISECTIONS = 7
 # Seed of the random start; no user draws their own starts from it.
@@ -110,6 +112,9 @@ class Krylov:
         self._stored = 0
         self._room = max(STORED_ENTRIES // max(as_real(vector).size, 1), _FEWEST_STORED)
         self._most = min(_MAX_STEPS, _MOST_REPEATED * self.dim)
+        # Where not all vectors are kept, the directions of CG go along: one of negative curvature
+        # is there the moment that the recurrence knows of any.
+        self._conjugate = None if self._room >= self._most else _Conjugate()
         self._enough = 2.0 * self.dim / math.pi / FAILURE_PROBABILITY**2
         self._chain = _Chain(math.nan)
 
@@ -124,6 +129,9 @@ class Krylov:
             self._rows[self._stored] = flat
             self._stored += 1
         alpha = here.inner(vector, image)
+        if self._conjugate is not None:
+            beta = self.offdiagonal[-1] if self.offdiagonal else 0.0
+            self._conjugate.advance(here, vector, alpha, beta)
         self.diagonal.append(alpha)
         self.steps += 1
         remainder = image - alpha * vector
@@ -235,6 +243,18 @@ class Krylov:
         total = from_real(coefficients @ self._rows[: self._stored], self._vector)
         return total / total.real.dtype.type(self._here.norm(total)), value, residual
 
+    def descent(self, smallest: float) -> np.ndarray | None:
+        """Return a unit vector of about the smallest Ritz value that needs no second pass.
+
+        None where there is none of a decent share of that.
+        """
+        if self._stored == self.steps:
+            return self.best_kept()[0]
+        conjugate = self._conjugate
+        if conjugate is None or not conjugate.curvature < _DECENT * smallest:
+            return None
+        return conjugate.best
+
     def ritz_vector(self) -> np.ndarray:
         """Return the unit vector of the smallest Ritz value.
 
@@ -255,6 +275,33 @@ class Krylov:
             before, vector = vector, remainder / self.offdiagonal[step]
             total += float(coefficients[step + 1]) * vector
         return total / total.real.dtype.type(here.norm(total))
+
+
+class _Conjugate:
+    r"""The conjugate directions of CG, which the Lanczos vectors make by a recurrence of their own.
+
+    With the factorization :math:`T = L D L'` of the tridiagonal matrix they are
+    :math:`p_k = v_k - \ell_{k-1} p_{k-1}`, and :math:`\langle p_k, H p_k \rangle = d_k`.
+    """
+
+    def __init__(self) -> None:
+        self.best: np.ndarray | None = None
+        self.curvature = 0.0
+        self._direction: np.ndarray | None = None
+        self._pivot = 1.0
+
+    def advance(self, here: Evaluation, vector: np.ndarray, alpha: float, beta: float) -> None:
+        """Take one more Lanczos vector into account."""
+        direction = vector
+        if self._direction is not None:
+            share = beta / self._pivot if self._pivot else 0.0
+            direction = vector - share * self._direction
+            alpha -= share * beta
+        self._direction, self._pivot = direction, alpha
+        length = here.norm(direction)
+        if alpha < self.curvature * length * length:
+            self.curvature = alpha / (length * length)
+            self.best = direction / direction.real.dtype.type(length)
 
 
 def _enlarged(rows: np.ndarray, stored: int, room: int, like: np.ndarray) -> np.ndarray:

@@ -1,7 +1,9 @@
 """L3: the trust-region loop, its parts, and what comes out of a run."""
 
 from riemtr.solvers import observers
+from riemtr.solvers.arc import ARC
 from riemtr.solvers.certificate import Certificate, certify
+from riemtr.solvers.distinct import Minimizer
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.judging import (
     AcceptanceRule,
@@ -10,10 +12,14 @@ from riemtr.solvers.judging import (
     FixedRadius,
     RadiusPolicy,
     RatioTest,
+    SlopeRatioTest,
     Verdict,
 )
 from riemtr.solvers.lbfgs import LBFGS
+from riemtr.solvers.many import ManyResults, solve_many
+from riemtr.solvers.multistart import Multistart, multistart
 from riemtr.solvers.result import Certified, Result, load_result
+from riemtr.solvers.scipy_lbfgsb import ScipyLBFGSB
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     CostBelow,
@@ -34,11 +40,14 @@ from riemtr.solvers.trust_region import (
     continuation,
     no_warm_up,
 )
+from riemtr.solvers.weights import AdaptiveWeight
 
 __all__ = [
+    "ARC",
     "LBFGS",
     "AcceptanceRule",
     "AdaptiveRadius",
+    "AdaptiveWeight",
     "AlwaysAccept",
     "Certificate",
     "Certified",
@@ -47,16 +56,21 @@ __all__ = [
     "FixedRadius",
     "GradientNorm",
     "Iteration",
+    "ManyResults",
     "MaxCosts",
     "MaxIterations",
     "MaxProducts",
     "MaxSeconds",
+    "Minimizer",
+    "Multistart",
     "PracticalTRM",
     "RadiusPolicy",
     "RatioTest",
     "Reason",
     "Result",
+    "ScipyLBFGSB",
     "SecondOrder",
+    "SlopeRatioTest",
     "Stalled",
     "Status",
     "StoppingCriterion",
@@ -66,6 +80,8 @@ __all__ = [
     "certify",
     "continuation",
     "load_result",
+    "multistart",
     "no_warm_up",
     "observers",
+    "solve_many",
 ]

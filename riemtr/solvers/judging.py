@@ -104,6 +104,37 @@ class RatioTest:
         return Verdict(ratio, ratio >= self.threshold)
 
 
+@dataclass(frozen=True)
+class SlopeRatioTest(RatioTest):
+    """The ratio test, with the slopes at both ends of a step where rounding hides costs.
+
+    Between two points the cost changes by the mean of its slopes at both, up to third order in the
+    step, and a slope has far more digits than a difference of costs. For steps of secant models,
+    whose gradients do not fall from one step to the next as those of Newton steps do.
+
+    Parameters
+    ----------
+    threshold, regularization : float
+        As for :class:`RatioTest`; the latter says how many roundings hide a cost.
+    """
+
+    def judge(self, here: Evaluation, there: Evaluation, step: Step) -> Verdict:
+        """Compare the ratio with the threshold."""
+        if not math.isfinite(there.cost):
+            return Verdict(-math.inf, False)
+        actual, predicted = here.cost - there.cost, step.predicted_decrease
+        hidden = min(self.regularization, _LARGEST_SHIFT / here.precision) * here.noise
+        if predicted <= hidden and abs(actual) <= hidden:
+            try:
+                carried = there.space.transported(step.vector, here.space)
+            except NotImplementedError:  # of manifolds of others
+                return super().judge(here, there, step)
+            slopes = here.inner(here.gradient, step.vector) + there.inner(there.gradient, carried)
+            actual = -0.5 * slopes
+        ratio = _ratio(actual, predicted, 0.0)
+        return Verdict(ratio, ratio >= self.threshold)
+
+
 def _flattens(here: Evaluation, there: Evaluation) -> bool:
     return there.gradient_norm <= _FALL * here.gradient_norm
 

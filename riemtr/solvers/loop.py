@@ -20,7 +20,9 @@ from riemtr.solvers.judging import Verdict
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import Consistency, StoppingCriterion, Tolerances
-from riemtr.subproblem import Step
+from riemtr.solvers.weights import as_length, from_length
+from riemtr.subproblem import SecantSubproblem, Step
+from riemtr.summary import plural
 
 if TYPE_CHECKING:
     from riemtr.solvers.trust_region import TrustRegion
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _ROUNDINGS = 10
 # Share of its smallest value to which the gradient must fall to count as progress.
 _PROGRESS = 0.9
+# Central differences of gradients: this many for a Hessian product.
+_GRADIENTS_PER_DIFFERENCE = 2
 # The judgement before the first step.
 _AT_START = Verdict(math.nan, True)
 # The judgement of a step to where the cost is not defined.
@@ -131,19 +135,21 @@ class Run:
         self.best = here = problem.at(point, self.counts, self.clock)
         check_beginning(here)
         self.largest_radius = self.solver.radius.limit(here)
-        if self.radius is None:
-            self.radius = self.solver.radius.initial(here)
+        policy = self.solver.radius
+        value = (
+            policy.initial(here) if self.radius is None else from_length(policy, self.radius, here)
+        )
         self.first_cost = here.cost
         self.first_entry = 0.0 if here.manifold.bounded else here.largest_entry
         self._lowest, self._flattest, self.idle = here.cost, here.gradient_norm, 0
         self._tried: Step | None = None
         self._verdict, self._escaping = _AT_START, False
-        return here, self.radius
+        return here, value
 
     def record(self, here: Evaluation, radius: float) -> Reason | None:
         """Note an iteration, and show it to the observers; return their wish to stop, if any."""
         verdict = self._verdict
-        self.radius = radius
+        self.radius = radius = as_length(self.solver.radius, radius, here)
         self.iteration = Iteration(
             self.number,
             self.stage,
@@ -262,4 +268,20 @@ class Run:
             evaluation=best,
             tolerances=self.tolerances,
             size=self.size,
+            remark=self._remark(counts),
+        )
+
+    def _remark(self, counts: Counts) -> str:
+        """Return what a method without Hessian products would have saved, if anything."""
+        best = self.best
+        known = best.known_curvature
+        products = counts.hessian_products - (0 if known is None else known.products)
+        secant = isinstance(self.solver.subproblem, SecantSubproblem)
+        if secant or products <= 0 or best.hessian_kind != "differences":
+            return ""
+        gradients = _GRADIENTS_PER_DIFFERENCE * products
+        return (
+            f"there is no Hessian: {gradients} of the {counts.gradients} gradients went into "
+            f"differences for the products of {plural(self.number, 'step')}. riemtr.LBFGS() takes "
+            "none of them: one gradient for each of its steps, of which it needs more"
         )

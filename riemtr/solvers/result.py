@@ -69,6 +69,8 @@ class Result(Summarised, Generic[P]):
         The history, row by row; see :attr:`history`.
     size : float
         The largest curvature that the last step has met.
+    remark : str
+        A sentence on what another method would have saved; mostly empty.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Result(Summarised, Generic[P]):
     evaluation: Evaluation = field(repr=False)
     tolerances: Tolerances = field(repr=False)
     size: float = field(default=0.0, repr=False)
+    remark: str = field(default="", repr=False)
 
     @cached_property
     def history(self) -> dict[str, np.ndarray]:
@@ -193,6 +196,7 @@ class Result(Summarised, Generic[P]):
                 ("gradient norm", f"{self.gradient_norm:.3e}"),
                 ("effort", self._effort),
                 *([("escapes", left)] if escapes else []),
+                *([("remark", self.remark)] if self.remark else []),
                 ("point", _shown(self.point)),
                 ("solver", str(self.solver)),
             ),

@@ -43,6 +43,7 @@ from riemtr.solvers.stopping import (
     check_tolerances,
     default_tolerances,
 )
+from riemtr.solvers.weights import check_measure
 from riemtr.subproblem import ExactSubproblem, HybridSubproblem, SubproblemSolver, TruncatedCG
 
 WarmUp = Callable[[Problem], Iterable[tuple[Problem, float]]]
@@ -53,7 +54,7 @@ _GOALS = {"second-order": SecondOrderPoint, "first-order": FirstOrderPoint}
 # Criteria of runs that lead nowhere.
 _SAFEGUARDS = (Unbounded(), Stalled())
 # Names that people bring along from SciPy, pymanopt and others, and riemtr's names for the same.
-_OPTIONS = {
+OPTIONS = {
     "tol": "tolerance",
     "gtol": "tolerance",
     "min_gradient_norm": "tolerance",
@@ -163,6 +164,7 @@ class TrustRegion:
                 raise ValueError(
                     f"{name} must be a part with {asked}, such as {example}; got {part!r}{lacks}"
                 )
+        check_measure(self.subproblem, self.radius)
         for name, example in (
             ("move", "riemtr.manifolds.retraction"),
             ("warm_up", "riemtr.solvers.continuation"),
@@ -322,7 +324,7 @@ class ExactTRM(TrustRegion):
     True
     """
 
-    @names_instead(_OPTIONS)
+    @names_instead(OPTIONS)
     def __init__(
         self,
         radius: float = 0.1,
@@ -377,7 +379,7 @@ class PracticalTRM(TrustRegion):
     (True, True)
     """
 
-    @names_instead(_OPTIONS)
+    @names_instead(OPTIONS)
     def __init__(
         self,
         *,

@@ -1,18 +1,22 @@
 """L2: the trust-region subproblem, minimise a quadratic model over a ball in the tangent space."""
 
+from riemtr.subproblem.cubic import CubicKrylov
 from riemtr.subproblem.dense import solve_subproblem
 from riemtr.subproblem.hybrid import HybridSubproblem
+from riemtr.subproblem.secant import SecantSubproblem
 from riemtr.subproblem.solution import SubproblemSolution
 from riemtr.subproblem.step import Ended, Step, SubproblemSolver
 from riemtr.subproblem.tangent import ExactSubproblem, NearExactSubproblem, SDPSubproblem
 from riemtr.subproblem.truncated_cg import TruncatedCG
 
 __all__ = [
+    "CubicKrylov",
     "Ended",
     "ExactSubproblem",
     "HybridSubproblem",
     "NearExactSubproblem",
     "SDPSubproblem",
+    "SecantSubproblem",
     "Step",
     "SubproblemSolution",
     "SubproblemSolver",

@@ -111,7 +111,7 @@ def solve_exact(
     scaled_gradient = ldexp_array(gradient, -scaling.gradient)
     scaled_radius = math.ldexp(radius, -scaling.radius)
 
-    coefficients, multiplier, shifted, hard_case = _solve_in_eigenbasis(
+    coefficients, multiplier, shifted, hard_case = solve_in_eigenbasis(
         curvatures, eigenvectors.T.dot(scaled_gradient), scaled_radius
     )
     on_boundary = multiplier > 0.0 or hard_case
@@ -151,7 +151,7 @@ def solve_exact(
     )
 
 
-def _solve_in_eigenbasis(
+def solve_in_eigenbasis(
     curvatures: np.ndarray, gamma: np.ndarray, radius: float
 ) -> tuple[np.ndarray, float, np.ndarray, bool]:
     """Return the step's coefficients, the multiplier, the shifted eigenvalues, hard case or not."""

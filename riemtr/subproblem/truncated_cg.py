@@ -174,12 +174,22 @@ class TruncatedCG:
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
         """Residual at which CG may stop at ``here``, after a step from ``before``."""
-        forcing = self.kappa
-        same = before is not None and before.problem is here.problem  # no new stage in between
-        if before is not None and same and before.gradient_norm > 0.0:
-            progress = min(1.0, here.gradient_norm / before.gradient_norm)
-            forcing = min(forcing, progress ** (1.0 + self.theta))
-        return max(forcing * here.gradient_norm, _ENOUGH * here.clock.enough)
+        return residual_target(here, before, self.kappa, self.theta)
+
+
+def residual_target(
+    here: Evaluation, before: Evaluation | None, kappa: float, theta: float
+) -> float:
+    """Return the residual at which a Krylov method may stop at a point, after a step from another.
+
+    As in :class:`TruncatedCG`, and no further than what the run is content with.
+    """
+    forcing = kappa
+    same = before is not None and before.problem is here.problem  # no new stage in between
+    if before is not None and same and before.gradient_norm > 0.0:
+        progress = min(1.0, here.gradient_norm / before.gradient_norm)
+        forcing = min(forcing, progress ** (1.0 + theta))
+    return max(forcing * here.gradient_norm, _ENOUGH * here.clock.enough)
 
 
 def prefers_curvature(here: Evaluation, radius: float) -> bool:
@@ -199,7 +209,8 @@ def along_curvature(here: Evaluation, radius: float) -> Step:
     assert direction is not None
     sign = -1.0 if here.inner(here.gradient, direction) > 0.0 else 1.0
     vector = (sign * radius) * direction
-    image = here.hessian(vector)
+    known = here.curvature.image
+    image = here.hessian(vector) if known is None else (sign * radius) * known
     return make_step(
         here, vector, image, True, Ended.CURVATURE_START, curvature=here.curvature.size
     )

@@ -40,7 +40,7 @@ def test_late_is_timed_out_and_not_certified():
 
 
 def test_the_table_tells_who_was_deceived():
-    outcome = compare(*QUICK, "--solvers", "practical,lbfgs")
+    outcome = compare(*QUICK, "--solvers", "practical,l-bfgs-b")
     assert outcome.exit_code == 0
     lines = [line.split() for line in outcome.output.splitlines()]
     assert ["rayleigh:n=6,", "2", "random", "starts"] in lines
@@ -48,7 +48,7 @@ def test_the_table_tells_who_was_deceived():
         ["practical", "2/2", "2/2"],
         ["practical", "1/1", "1/1"],
     ]
-    assert ["lbfgs", "0/1", "1", "0/1"] in lines
+    assert ["l-bfgs-b", "0/1", "1", "0/1"] in lines
     assert "deceived: called itself converged at a saddle point or a maximizer" in words(outcome)
     assert "\x1b" not in outcome.output
 
@@ -77,9 +77,9 @@ def test_settings_reach_the_comparison(tmp_path, no_pictures):
 
 
 def test_quiet_is_one_line():
-    outcome = compare(*QUICK, "--solvers", "practical,lbfgs", "--quiet")
+    outcome = compare(*QUICK, "--solvers", "practical,l-bfgs-b", "--quiet")
     assert outcome.output == (
-        "certified: practical 3/3, lbfgs 2/3 (1 “converged” at a saddle point)\n"
+        "certified: practical 3/3, l-bfgs-b 2/3 (1 “converged” at a saddle point)\n"
     )
 
 
@@ -119,11 +119,11 @@ def test_a_comparison_that_is_stopped_before_it_is_saved_leaves_its_runs(tmp_pat
         raise KeyboardInterrupt
 
     monkeypatch.setattr("riemtr.cli.compare.write_folder", stopped)
-    arguments = [*QUICK, "--solvers", "practical,lbfgs", "--out", tmp_path]
+    arguments = [*QUICK, "--solvers", "practical,l-bfgs-b", "--out", tmp_path]
     outcome = compare(*arguments)
     assert outcome.exit_code == 130
     assert "interrupted while saving; all runs are in" in words(outcome)
-    assert {run.solver for run in load(tmp_path / "runs.sqlite").runs} == {"practical", "lbfgs"}
+    assert {run.solver for run in load(tmp_path / "runs.sqlite").runs} == {"practical", "l-bfgs-b"}
     refused = compare(*arguments)
     assert refused.exit_code == 2
     assert "holds the runs of a comparison that was not finished" in refused.stderr
@@ -139,11 +139,11 @@ def test_a_comparison_that_is_stopped_before_it_is_saved_leaves_its_runs(tmp_pat
 
 def test_a_comparison_that_ctrl_c_ended_continues(tmp_path, monkeypatch, no_pictures):
     def pressed(task, one):
-        if (one.name, task.number) == ("lbfgs", 1):
+        if (one.name, task.number) == ("l-bfgs-b", 1):
             raise KeyboardInterrupt
         return measure(task, one)
 
-    arguments = [*QUICK, "--solvers", "practical,lbfgs", "--out", tmp_path]
+    arguments = [*QUICK, "--solvers", "practical,l-bfgs-b", "--out", tmp_path]
     monkeypatch.setattr(runner, "measure", pressed)
     outcome = compare(*arguments)
     assert outcome.exit_code == 130
@@ -161,7 +161,7 @@ def test_a_comparison_that_ctrl_c_ended_continues(tmp_path, monkeypatch, no_pict
     whole = load(tmp_path / "comparison.json")
     assert whole.runs[:3] == part.runs
     assert [(run.solver, run.start) for run in whole.runs] == [
-        (name, start) for start in range(3) for name in ("practical", "lbfgs")
+        (name, start) for start in range(3) for name in ("practical", "l-bfgs-b")
     ]
     assert not whole.settings["interrupted"]
 
@@ -192,7 +192,7 @@ def test_whole_recovery_methods(tmp_path):
         (["rayleigh:m=3"], "has no parameter 'm'"),
         (["rayleigh:n"], "must look like name=value"),
         (["rayleigh", "--solvers", "practial"], "did you mean 'practical'?"),
-        (["rayleigh", "--solvers", "lbfgs,lbfgs"], "'lbfgs' comes twice: give it once"),
+        (["rayleigh", "--solvers", "l-bfgs-b,l-bfgs-b"], "'l-bfgs-b' comes twice: give it once"),
         (["rayleigh", "--solvers", "exact:size=1"], "has no option 'size'; it takes radius"),
         (["rayleigh", "--solvers", "nowhere:Solver"], "cannot import the solver"),
         (["rayleigh", "--tolerances", "small"], "--tolerances must be numbers separated"),
@@ -237,10 +237,10 @@ def test_any_error_of_values_is_one_line(monkeypatch):
 
 
 def test_where_nothing_applies_it_says_why(tmp_path):
-    outcome = compare("covariance:n=2", "--solvers", "lbfgs", "--saddles", 0, "--out", tmp_path)
+    outcome = compare("covariance:n=2", "--solvers", "l-bfgs-b", "--saddles", 0, "--out", tmp_path)
     assert outcome.exit_code == 2
     assert "no runs: nothing that was asked for could be run" in words(outcome)
-    assert "lbfgs on covariance:n=2: L-BFGS-B on f(x/|x|) needs a sphere" in words(outcome)
+    assert "l-bfgs-b on covariance:n=2: L-BFGS-B on f(x/|x|) needs a sphere" in words(outcome)
     assert "no page: there are no runs to show" in words(outcome)
     assert load(tmp_path / "comparison.json").problems == ["covariance:n=2"]
 

@@ -59,20 +59,20 @@ USUAL = {
     "-g": ["n=1,2", "m=1"],
     "--start": ["x.npz", "a.npz", "Y.npy", "point.npy"],
     "--out": ["x.npz", "x.json", "out", "out2"],
-    "--solvers": ["lbfgs", "practical,exact:radius=0.1", "pymanopt-cg"],
+    "--solvers": ["l-bfgs-b", "practical,exact:radius=0.1", "pymanopt-cg"],
     "--rng": ["0", "1"],
     "--tolerance": ["0.1", "1e-3"],
     "--radius": ["0.1", "2"],
     "--mu": ["0.1", "1e-2"],
 }
-VALUES = ["1", "2", "0.1", "1e-3", "n=3", "n=2,3", "k=1", "practical", "exact", "lbfgs", "auto"]
+VALUES = ["1", "2", "0.1", "1e-3", "n=3", "n=2,3", "k=1", "practical", "exact", "l-bfgs-b", "auto"]
 VALUES += ["practical,exact:radius=0.1", "pymanopt-cg", "serial", "quick", "k-n", "conditioned"]
 VALUES += ["x.npz", "x.json", "x.png", "Y.npy", "out", "1e-2,1e-6", "a.npz", "empty.npz"]
 VALUES += ["true", "1e-9", "100", "3"]
 # What keeps a command that is right by chance short.
 SHORT = {
     "solve": ["--max-iterations", "20"],
-    "compare": ["--starts", "1", "--saddles", "0", "--max-seconds", "0.2", "--solvers", "lbfgs"],
+    "compare": ["--starts", "1", "--saddles", "0", "--max-seconds", "0.2", "--solvers", "l-bfgs-b"],
     "recover": ["--out", "out", "--n-jobs", "1"],
     "sweep": ["--out", "out", "--backend", "serial", "--repetitions", "1"],
     "problems": [],

@@ -265,3 +265,42 @@ def test_refusals_name_what_was_typed(arguments, message):
     outcome = solve(*arguments)
     assert outcome.exit_code == 2
     assert message in " ".join(outcome.stderr.split())
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "arc"])
+def test_other_methods_by_name(name):
+    case = riemtr.problems.build("rayleigh", rng=3, n=12)
+    outcome = solve("rayleigh", "-p", "n=12", "--rng", 3, "--solver", name)
+    assert outcome.exit_code == 0
+    assert f"cost {case.truth.cost:.7f}" in words(outcome)
+    assert "a strict minimizer" in words(outcome)
+
+
+def test_many_starts(tmp_path):
+    files = tmp_path / "best.npz", tmp_path / "minimizers.png"
+    outcome = solve("rayleigh", "-p", "n=8", "--starts", 10, "--out", files[0], "--plot", files[1])
+    assert outcome.exit_code == 0
+    text = words(outcome)
+    case = riemtr.problems.build("rayleigh", rng=0, n=8)
+    # The eigenvector and its negative.
+    assert "10 starts: 2 distinct minimizers" in text
+    assert f"{case.truth.cost:.8g}"[:9] in text
+    assert riemtr.load_result(files[0]).cost == pytest.approx(case.truth.cost)
+    assert files[1].stat().st_size > 1000
+    quiet = solve("rayleigh", "-p", "n=8", "--starts", 10, "--quiet")
+    assert quiet.output.startswith("10 starts: 2 distinct minimizers")
+    assert len(quiet.output.splitlines()) == 1
+
+
+def test_many_starts_of_which_none_converges():
+    assert solve("rayleigh", "--starts", 2, "--max-iterations", 0).exit_code == 1
+
+
+def test_many_starts_that_make_no_sense(tmp_path):
+    np.save(tmp_path / "start.npy", np.eye(50)[0])
+    outcome = solve("rayleigh", "--starts", 3, "--start", tmp_path / "start.npy")
+    assert outcome.exit_code == 2
+    assert "--starts must be left out where a start is given" in words(outcome)
+    outcome = solve("rayleigh", "--starts", 0)
+    assert outcome.exit_code == 2
+    assert "--starts must be a positive integer" in words(outcome)

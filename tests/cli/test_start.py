@@ -98,7 +98,7 @@ def test_completion_can_be_installed(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert ended.stdout.split() == ["--start"]
+    assert ended.stdout.split() == ["--start", "--starts"]
 
 
 def test_completion_is_there():

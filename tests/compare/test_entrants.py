@@ -2,7 +2,7 @@ import pymanopt
 import pytest
 
 import riemtr
-from riemtr.compare import LBFGS, Entrant, entrant, solver_names
+from riemtr.compare import Entrant, ScipyLBFGSB, entrant, solver_names
 from riemtr.compare.entrants import DEFAULT, Demands, as_entrants, check_entrants
 from riemtr.interop.pymanopt import PymanoptSolver
 from tests.compare import solvers_of_mine
@@ -47,7 +47,7 @@ def test_options_reach_the_solver_and_show_in_the_name():
     solver = made("exact", radius=0.05, max_iterations=9)
     assert (solver.radius.radius, solver.max_iterations) == (0.05, 9)
     assert made("pymanopt-cg", max_iterations=3).optimizer._max_iterations == 3
-    assert made("lbfgs", memory=4) == LBFGS(1e-5, 1e-4, 4, 10**6, 7.0)
+    assert made("l-bfgs-b", memory=4) == ScipyLBFGSB(1e-5, 1e-4, 4, 10**6, 7.0)
 
 
 def test_the_fixed_radius_follows_the_smoothing_of_the_log_cosh_cost():
@@ -78,9 +78,9 @@ def test_pymanopts_optimizers_by_import_path():
 
 def test_objects_and_dicts():
     optimizer = pymanopt.optimizers.SteepestDescent(verbosity=0)
-    found = as_entrants([riemtr.PracticalTRM(), "lbfgs", optimizer])
-    assert [one.name for one in found] == ["PracticalTRM", "lbfgs", "SteepestDescent"]
-    assert [one.spelling for one in found] == [None, "lbfgs", None]
+    found = as_entrants([riemtr.PracticalTRM(), "l-bfgs-b", optimizer])
+    assert [one.name for one in found] == ["PracticalTRM", "l-bfgs-b", "SteepestDescent"]
+    assert [one.spelling for one in found] == [None, "l-bfgs-b", None]
     assert isinstance(found[2].make(None, DEMANDS), PymanoptSolver)
     named = as_entrants({"mine": solvers_of_mine.GradientDescent, "theirs": "pymanopt-tr"})
     assert [one.name for one in named] == ["mine", "theirs"]
@@ -143,8 +143,8 @@ def test_objects_are_named_after_their_presets_and_numbered_where_these_are_the_
 
 
 def test_names_must_differ():
-    with pytest.raises(ValueError, match="'lbfgs' comes twice: give it once"):
-        as_entrants(["lbfgs", "lbfgs"])
+    with pytest.raises(ValueError, match="'l-bfgs-b' comes twice: give it once"):
+        as_entrants(["l-bfgs-b", "l-bfgs-b"])
     with pytest.raises(ValueError, match="at least one"):
         as_entrants([])
 

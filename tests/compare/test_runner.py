@@ -24,7 +24,7 @@ from tests.compare.solvers_of_mine import (
 )
 
 RAYLEIGH = ("rayleigh", {"n": 8})
-FIRST_ORDER = ["pymanopt-cg", "lbfgs"]
+FIRST_ORDER = ["pymanopt-cg", "l-bfgs-b"]
 SWARM = entrant("pymanopt-pso", max_iterations=5)
 
 
@@ -54,7 +54,7 @@ def test_first_order_methods_call_saddle_points_converged(small):
             assert run.verdict in ("saddle", "maximizer")
             assert run.min_eigenvalue < 0
             assert run.gradient_norm < 1e-12
-    assert all(run.certified for run in only(small, solver="lbfgs", kind="random"))
+    assert all(run.certified for run in only(small, solver="l-bfgs-b", kind="random"))
 
 
 def test_all_start_at_the_same_points(small):
@@ -95,7 +95,7 @@ def test_leaving_a_saddle_point_is_not_reaching_anything_there(small):
     for run in only(small, solver="practical", kind="saddle"):
         assert run.trajectory["gradient_norm"][0] < 1e-12
         assert all(reach.oracles > 2 for reach in run.reached)
-    for run in only(small, solver="lbfgs", kind="saddle"):
+    for run in only(small, solver="l-bfgs-b", kind="saddle"):
         assert [reach.oracles for reach in run.reached] == [2, 2, 2]
 
 
@@ -134,18 +134,18 @@ def test_settings_say_what_was_done(small):
     assert "rayleigh:n=8, brockett:n=4: " in settings["solvers"]["exact"]
     assert settings["command"] == (
         "riemtr compare rayleigh:n=8 dictionary-learning:n=5:p=500 brockett:n=4 "
-        "--solvers exact,practical,pymanopt-tr,pymanopt-cg,lbfgs --starts 2 --saddles 2 --rng 0 "
+        "--solvers exact,practical,pymanopt-tr,pymanopt-cg,l-bfgs-b --starts 2 --saddles 2 --rng 0 "
         "--tolerances 0.01,0.0001,1e-06 --curvature-tolerance 1e-06 --max-seconds 10.0 "
         "--repeats 1"
     )
     assert settings["not_applicable"] == [
         {
-            "solver": "lbfgs",
+            "solver": "l-bfgs-b",
             "problem": "brockett:n=4",
             "reason": "L-BFGS-B on f(x/|x|) needs a sphere; this problem is on Stiefel(4, 4)",
         }
     ]
-    assert not only(small, solver="lbfgs", problem="brockett:n=4")
+    assert not only(small, solver="l-bfgs-b", problem="brockett:n=4")
 
 
 def test_the_same_seed_gives_the_same_runs(small, tmp_path):
@@ -236,7 +236,7 @@ def test_what_does_not_apply_is_no_failure():
 
 def test_running_out_of_time_is_recorded():
     found = compare(
-        RAYLEIGH, ["practical", "pymanopt-cg", "lbfgs"], starts=1, saddles=0, max_seconds=1e-9
+        RAYLEIGH, ["practical", "pymanopt-cg", "l-bfgs-b"], starts=1, saddles=0, max_seconds=1e-9
     )
     assert {run.outcome for run in found.runs} == {"timed out"}
     assert all(run.verdict == "not-critical" and not run.reached for run in found.runs)
@@ -349,12 +349,12 @@ def test_progress_counts_down_what_will_not_run(capsys):
     seen = []
     compare(
         ["rayleigh", ("covariance", {"n": 2})],
-        ["lbfgs", "practical"],
+        ["l-bfgs-b", "practical"],
         starts=1,
         saddles=1,
         progress=lambda now: seen.append((now.done, now.total)),
     )
-    # covariance has no saddle point, and lbfgs does not apply to it
+    # covariance has no saddle point, and l-bfgs-b does not apply to it
     assert seen[0] == (0, 8)
     assert seen[-1] == (5, 5)
     compare(RAYLEIGH, "practical", starts=1, saddles=0, progress=True)
@@ -437,10 +437,10 @@ def test_the_search_for_saddles_may_take_as_long_as_a_run(monkeypatch):
 
 
 def test_nothing_to_run_is_explained():
-    found = compare(("covariance", {"n": 2}), "lbfgs", starts=1, saddles=0)
+    found = compare(("covariance", {"n": 2}), "l-bfgs-b", starts=1, saddles=0)
     assert found.runs == ()
     assert found.problems == ["covariance:n=2"]
-    assert "lbfgs on covariance:n=2: L-BFGS-B on f(x/|x|) needs a sphere" in repr(found)
+    assert "l-bfgs-b on covariance:n=2: L-BFGS-B on f(x/|x|) needs a sphere" in repr(found)
 
 
 def test_a_problem_of_ones_own_has_no_truth_and_no_command():

@@ -411,3 +411,33 @@ def test_norms_of_any_size(size):
     v = size * np.array([3.0, 4.0])
     assert safe_norm(v) == pytest.approx(5.0 * size, rel=1e-14)
     assert math.isinf(safe_norm(np.array([1.0, math.inf])))
+
+
+@pytest.mark.parametrize("name", sorted(ZOO))
+def test_stacked_vectors_are_transported_one_by_one(name):
+    manifold = adapt(ZOO[name][0])
+    rng = np.random.default_rng(5)
+    origin = manifold.space(manifold.random_point(rng))
+    space = manifold.space(origin.move(0.1 * origin.random(rng)))
+    vectors = np.array([origin.random(rng) for _ in range(3)])
+    expected = np.array([space.transported(vector, origin) for vector in vectors])
+    found = space.all_transported(vectors, origin)
+    assert found.dtype == vectors.dtype
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+    if space.keeps_vectors:
+        # Kept as they are, they differ by no more than the length of the step.
+        kept = np.array([space.tangent(vector) for vector in vectors])
+        assert np.abs(kept - expected).max() < 0.2
+
+
+def test_separation_of_low_rank_matrices_is_that_of_the_matrices():
+    manifold, rng = riemtr.FixedRank(5, 4, 2), np.random.default_rng(0)
+    a, b = (manifold.random_point(rng) for _ in range(2))
+    expected = np.linalg.norm((a[0] * a[1]) @ a[2] - (b[0] * b[1]) @ b[2])
+    assert manifold.separation(a, b) == pytest.approx(expected)
+    flipped = type(a)(-a[0], a[1], -a[2])
+    assert manifold.separation(a, flipped) == pytest.approx(0.0, abs=1e-14)
+    product = riemtr.Product([manifold, riemtr.Stiefel(3, 2)])
+    x, y = product.random_point(1), product.random_point(2)
+    parts = [manifold.separation(x[0], y[0]), np.linalg.norm(x[1] - y[1])]
+    assert product.separation(x, y) == pytest.approx(np.hypot(*parts))

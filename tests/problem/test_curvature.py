@@ -235,6 +235,7 @@ def test_asked_twice_it_costs_no_product(smallest, n):
     rng = np.random.default_rng(6)
     here, _ = quadratic("euclidean", np.append(rng.uniform(0.5, 5.0, n - 1), smallest), rng)
     side = here.curvature.side(Threshold(1e-6))
+    here.curvature.estimate(Threshold(1e-6))
     known = here.counts.snapshot(), here.curvature.min_eigenvalue, here.curvature.lower_bound
     for threshold in (Threshold(1e-6), Threshold(1e-3), Threshold(relative=1e-5)):
         assert here.curvature.side(threshold) == side == np.sign(smallest)
@@ -345,3 +346,18 @@ def test_an_unsymmetric_hessian_is_told():
         ).at(np.ones(20))
         here.curvature.side(Threshold(1e-6))
         assert here.curvature.is_unsymmetric == told
+
+
+def test_a_direction_to_follow_costs_less_than_one_for_a_certificate():
+    rng = np.random.default_rng(8)
+    here, values = quadratic("euclidean", np.append(rng.uniform(0.5, 9.0, 999), -1.0), rng)
+    assert here.curvature.side(Threshold(1e-6)) == -1
+    first, direction = here.counts.hessian_products, here.curvature.direction
+    # No curvature that is negative by chance: the product with it says so.
+    bend = here.inner(direction, here.curvature.image)
+    assert bend < -1e-2
+    np.testing.assert_allclose(here.curvature.image, here.hessian(direction), atol=1e-12)
+    here.curvature.estimate(Threshold(1e-6))
+    assert here.curvature.min_eigenvalue == pytest.approx(values[0], rel=1e-3)
+    assert here.counts.hessian_products > first
+    assert here.curvature.direction is not direction

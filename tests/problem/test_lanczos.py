@@ -302,12 +302,14 @@ def test_memory_is_bounded_and_changes_no_decision(room, smallest, monkeypatch):
     spectrum = np.append(np.random.default_rng(11).uniform(0.5, 5.0, size - 1), smallest)
     plenty = diagonal(spectrum)
     side = plenty.curvature.side(Threshold(1e-6))
+    plenty.curvature.estimate(Threshold(1e-6))
     assert side == np.sign(smallest)
     assert plenty.curvature._krylov._stored == plenty.curvature._krylov.steps
 
     monkeypatch.setattr(module, "STORED_ENTRIES", room * size)
     here = diagonal(spectrum)
     assert here.curvature.side(Threshold(1e-6)) == side
+    here.curvature.estimate(Threshold(1e-6))
     krylov = here.curvature._krylov
     assert len(krylov._rows) <= max(room, 3) < krylov.steps
     # The recurrence knows the same of the spectrum, to rounding.
@@ -319,8 +321,9 @@ def test_memory_is_bounded_and_changes_no_decision(room, smallest, monkeypatch):
     if side > 0:
         assert extra == 0
         return
-    # A second pass, of the vectors that were not kept, makes the witness.
-    assert 0 < extra <= krylov.steps
+    # A second pass, of the vectors that were not kept, makes the witness: one to follow, perhaps,
+    # and one for the certificate.
+    assert 0 < extra <= 2 * krylov.steps
     direction = here.curvature.direction
     assert np.linalg.norm(direction) == pytest.approx(1.0)
     assert direction @ (spectrum * direction) == pytest.approx(
@@ -333,6 +336,7 @@ def test_a_witness_of_a_second_pass_is_of_the_points_precision(monkeypatch):
     rng = np.random.default_rng(12)
     spectrum = np.append(rng.uniform(0.5, 5.0, 59), -0.1)
     here, values = quadratic("euclidean", spectrum, rng, np.float32)
+    here.curvature.estimate(Threshold(1e-3))
     assert here.curvature.side(Threshold(1e-3)) == -1
     direction = here.curvature.direction
     assert direction.dtype == np.float32
@@ -355,3 +359,18 @@ def test_what_rounding_leaves_outside_the_tangent_space_does_not_grow(shift):
     assert known._krylov.steps > 40
     assert known.asymmetry < 1e-10 * max(shift, 1.0)
     assert known.lower_bound <= 0.02
+
+
+def test_a_direction_to_follow_needs_no_second_pass(monkeypatch):
+    spectrum = np.append(np.random.default_rng(13).uniform(0.5, 9.0, 19_999), -1.0)
+    monkeypatch.setattr(module, "STORED_ENTRIES", 0)
+    here = diagonal(spectrum)
+    assert here.curvature.side(Threshold(1e-6)) == -1
+    krylov = here.curvature._krylov
+    assert krylov._stored < krylov.steps
+    assert here.counts.hessian_products == krylov.steps + 1  # which confirms the direction
+    direction = here.curvature.direction
+    assert np.linalg.norm(direction) == pytest.approx(1.0)
+    bend = direction @ (spectrum * direction)
+    assert bend == pytest.approx(here.curvature.min_eigenvalue)
+    assert bend < -0.05

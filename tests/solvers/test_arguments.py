@@ -6,12 +6,14 @@ import pytest
 
 import riemtr
 from riemtr.interop.pymanopt import PymanoptSolver
-from riemtr.solvers import LBFGS
+from riemtr.solvers import ScipyLBFGSB
 
 SOLVERS = {
     "practical": riemtr.PracticalTRM(),
     "exact": riemtr.ExactTRM(),
-    "lbfgs": LBFGS(),
+    "lbfgs": riemtr.LBFGS(),
+    "arc": riemtr.ARC(),
+    "l-bfgs-b": ScipyLBFGSB(),
     "pymanopt": PymanoptSolver(pymanopt.optimizers.ConjugateGradient()),
 }
 

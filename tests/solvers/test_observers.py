@@ -15,7 +15,7 @@ from pymanopt.optimizers import TrustRegions
 import riemtr
 from riemtr import observers
 from riemtr.interop.pymanopt import PymanoptSolver
-from riemtr.solvers import LBFGS, GradientNorm, MaxIterations, MaxSeconds
+from riemtr.solvers import GradientNorm, MaxIterations, MaxSeconds, ScipyLBFGSB
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_displays_need_no_context_of_their_own(case):
 
     screen = io.StringIO()
     bar = observers.ProgressBar(Console(file=screen, force_terminal=True, width=120))
-    for run in (solver, LBFGS(), PymanoptSolver(TrustRegions())):
+    for run in (solver, riemtr.LBFGS(), ScipyLBFGSB(), PymanoptSolver(TrustRegions())):
         screen.truncate(0)
         found = run.solve(case.problem, rng=0, observers=iter([bar]))
         assert f"cost {found.cost:.8g}" in screen.getvalue()

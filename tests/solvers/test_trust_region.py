@@ -1128,6 +1128,6 @@ def test_what_no_shorter_step_cures_is_raised(error):
 
 def test_observers_that_return_arrays_are_told_so():
     problem = riemtr.problems.build("rayleigh", rng=0, n=5).problem
-    for solver in (riemtr.PracticalTRM(), riemtr.solvers.LBFGS()):
+    for solver in (riemtr.PracticalTRM(), riemtr.LBFGS(), riemtr.solvers.ScipyLBFGSB()):
         with pytest.raises(ValueError, match="observers must return whether to stop"):
             solver.solve(problem, rng=0, observers=[lambda iteration: np.zeros(3)])

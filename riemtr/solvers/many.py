@@ -1,0 +1,499 @@
+"""Thousands of small problems of one shape, advanced together as stacked arrays."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from riemtr.arguments import as_integer, generator, integer
+from riemtr.errors import ArgumentError, NonFiniteCostError
+from riemtr.manifolds import Manifold
+from riemtr.problem import Counts
+from riemtr.problem.stacks import Stack, StackEvaluation, dots, scaled
+from riemtr.solvers.certificate import MAXIMIZER, MINIMIZER, NOT_CRITICAL, SADDLE, UNRESOLVED
+from riemtr.solvers.judging import AdaptiveRadius, RatioTest
+from riemtr.solvers.stopping import Tolerances, default_tolerances
+from riemtr.subproblem.stacked_cg import StackedSteps, stacked_cg
+from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, Table, plural
+
+# Problems that advance together: more would leave the cache, fewer would wait for Python.
+_TOGETHER = 2000
+# Forcing terms of CG, as in riemtr.TruncatedCG.
+_KAPPA, _THETA = 0.1, 0.5
+# Share of the gradient norm that a problem is content with, to which CG need not go below.
+_ENOUGH = 0.5
+# What the gradient must fall to where rounding hides the fall of a cost, as in riemtr.RatioTest.
+_FALL = 0.9
+# Relative accuracy of Hessian products, in roundings.
+_ACCURACY = 10.0
+# Length of the steps along which costs confirm derivatives, over the manifold's typical distance:
+# rounding and the fourth order are then both small beside the curvature.
+_PROBE = 1e-3
+# Part of a curvature that costs beside the point may contradict.
+_TOLERATED = 0.05
+# Roundings of a cost in such a difference.
+_ROUNDINGS = 100.0
+# Seed of the direction, chosen by nobody, along which costs are asked.
+_SEED = 2
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ManyResults(Summarised):
+    """Results of many problems, each entry of each array for one of them.
+
+    Attributes
+    ----------
+    points : ndarray, shape (count, ...)
+    costs, gradient_norms : ndarray
+    verdicts : ndarray of str
+        As those of :class:`riemtr.Certificate`: "minimizer", "saddle", "maximizer", "unresolved"
+        (costs beside the point contradict its derivatives) or "not-critical".
+    min_eigenvalues, error_bounds : ndarray
+        The smallest eigenvalue of each Hessian is at least their difference; NaN where the point is
+        not critical.
+    strict : ndarray of bool
+        Whether a minimizer has no flat direction.
+    iterations : ndarray of int
+        Steps that each has tried.
+    counts : Counts
+        Calls of all problems together.
+    seconds : float
+        Wall time, certificates included.
+    """
+
+    points: np.ndarray
+    costs: np.ndarray
+    gradient_norms: np.ndarray
+    verdicts: np.ndarray
+    min_eigenvalues: np.ndarray
+    error_bounds: np.ndarray
+    strict: np.ndarray
+    iterations: np.ndarray
+    counts: Counts
+    seconds: float
+    manifold: Manifold = field(repr=False)
+
+    @property
+    def certified(self) -> np.ndarray:
+        """Whether each is a certified minimizer."""
+        return self.verdicts == MINIMIZER
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def summary(self) -> Summary:
+        """Return how many of the problems ended how."""
+        names, counts = np.unique(self.verdicts, return_counts=True)
+        rows = []
+        for name, count in sorted(zip(names, counts, strict=True), key=lambda pair: -pair[1]):
+            chosen = self.verdicts == name
+            rows.append(
+                (
+                    (str(name), GOOD if name == MINIMIZER else DOUBTFUL),
+                    str(count),
+                    str(int(self.strict[chosen].sum())),
+                    f"{self.gradient_norms[chosen].max():.1e}",
+                    f"{np.median(self.iterations[chosen]):.0f}",
+                )
+            )
+        table = Table(
+            ("verdict", "problems", "strict", "largest gradient norm", "median iterations"),
+            tuple(rows),
+            "lrrrr",
+        )
+        each = self.seconds / max(len(self), 1) * 1e6
+        line = (
+            f"{plural(len(self), 'problem')} on {self.manifold}: "
+            f"{int(self.certified.sum())} certified minimizers, in {self.seconds:.3g} s, "
+            f"{each:.3g} us each"
+        )
+        tone = GOOD if self.certified.all() else DOUBTFUL
+        return Summary(line, table=table, tone=tone, line=line)
+
+
+def solve_many(
+    manifold: Manifold,
+    cost: Callable[..., Any],
+    data: Any = (),
+    *,
+    euclidean_gradient: Callable[..., Any] | None = None,
+    euclidean_hessian: Callable[..., Any] | None = None,
+    starts: int | np.ndarray | Sequence[Any] | None = None,
+    rng: Any = 0,
+    tolerance: float | None = None,
+    curvature_tolerance: float | None = None,
+    relative_tolerance: float | None = None,
+    max_iterations: int = 1000,
+) -> ManyResults:
+    """Solve many small problems of one shape together, each certified.
+
+    The problems differ in their data. All functions get the points and the data of many problems
+    at once, stacked along the first axis, and return as many values: a trust-region method as
+    :class:`riemtr.PracticalTRM` then advances thousands of problems with each call of them, leaves
+    saddle points, and ends with all eigenvalues of every Hessian.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The manifold of a single problem: Sphere, Stiefel, Grassmann, Rotations, PositiveDefinite
+        or Euclidean of riemtr.
+    cost : callable
+        ``cost(points, *data)``, an array with one number for each problem.
+    data : ndarray, or sequence of them
+        Each with one entry for each problem along its first axis.
+    euclidean_gradient, euclidean_hessian : callable, optional
+        ``gradient(points, *data)`` and ``hessian(points, vectors, *data)``, both in the shape of
+        the points; by autograd if not given.
+    starts : ndarray, or int, optional
+        A start for each problem, or the number of problems where there are no data; random ones if
+        not given.
+    rng : numpy.random.Generator, int or None
+        Source of random starts.
+    tolerance, curvature_tolerance, relative_tolerance
+        As for :class:`riemtr.TrustRegion`.
+    max_iterations : int
+        Steps that each problem tries at most.
+
+    Returns
+    -------
+    ManyResults
+
+    Examples
+    --------
+    >>> import numpy as np, riemtr
+    >>> matrices = np.random.default_rng(0).standard_normal((1000, 10, 10))
+    >>> matrices += matrices.swapaxes(1, 2)
+    >>> def image(x, a):
+    ...     return np.einsum("kij,kj->ki", a, x)
+    >>> found = riemtr.solve_many(
+    ...     riemtr.Sphere(10),
+    ...     lambda x, a: np.einsum("ki,ki->k", x, image(x, a)),
+    ...     matrices,
+    ...     euclidean_gradient=lambda x, a: 2.0 * image(x, a),
+    ...     euclidean_hessian=lambda x, v, a: 2.0 * image(v, a),
+    ... )
+    >>> int(found.certified.sum())
+    1000
+    >>> bool(np.allclose(found.costs, np.linalg.eigvalsh(matrices)[:, 0]))
+    True
+    """
+    stack = Stack(manifold, cost, data, euclidean_gradient, euclidean_hessian)
+    integer("max_iterations", max_iterations, low=0)
+    begun, counts = time.perf_counter(), Counts()
+    points = _starts(stack, starts, rng)
+    precision = float(np.finfo(points.dtype).eps)
+    tolerances = default_tolerances(precision, tolerance, curvature_tolerance, relative_tolerance)
+    ends = _Ends.empty(points)
+    for first in range(0, len(points), _TOGETHER):
+        chosen = np.arange(first, min(first + _TOGETHER, len(points)))
+        _Together(stack, points[chosen], chosen, tolerances, counts, ends).descend(max_iterations)
+    return ManyResults(*ends, counts, time.perf_counter() - begun, manifold)
+
+
+def _starts(stack: Stack, starts: Any, rng: Any) -> np.ndarray:
+    manifold, count = stack.manifold, len(stack.data[0]) if stack.data else None
+    number = as_integer(starts)
+    if starts is None or number is not None:
+        number = count if number is None else number
+        if number is None or number < 1 or (count is not None and number != count):
+            raise ArgumentError(
+                "starts",
+                "be the number of problems, or a start for each, stacked along the first axis",
+                starts,
+            )
+        return manifold.random_points(generator(rng), number)
+    points = np.array(starts, dtype=np.result_type(np.asarray(starts), np.float32))
+    shape = manifold.random_points(np.random.default_rng(0), 1).shape[1:]
+    if points.shape[1:] != shape or not len(points) or (count and len(points) != count):
+        expected = f"({count or 'count'}, {', '.join(map(str, shape))})"
+        raise ArgumentError("starts", f"have the shape {expected}", points.shape)
+    # All are checked by one move of length zero, which changes no point of the manifold.
+    space = manifold.stacked_space(points)
+    assert space is not None
+    with np.errstate(all="ignore"):
+        off = np.abs(space.move(np.zeros_like(points)) - points).reshape(len(points), -1).max(1)
+    wrong = np.flatnonzero(~(off < 1e-4))
+    if len(wrong):
+        manifold.check_point(points[wrong[0]], f"starts[{wrong[0]}]")
+        raise ArgumentError("starts", f"lie on {manifold}", f"{len(wrong)} points that do not")
+    return points
+
+
+class _Ends(NamedTuple):
+    """Where problems ended, in the order of the attributes of :class:`ManyResults`."""
+
+    points: np.ndarray
+    costs: np.ndarray
+    gradient_norms: np.ndarray
+    verdicts: np.ndarray
+    min_eigenvalues: np.ndarray
+    error_bounds: np.ndarray
+    strict: np.ndarray
+    iterations: np.ndarray
+
+    @classmethod
+    def empty(cls, points: np.ndarray) -> _Ends:
+        count = len(points)
+        return cls(
+            points.copy(),
+            np.full(count, np.nan),
+            np.full(count, np.nan),
+            np.full(count, NOT_CRITICAL, dtype="<U12"),
+            np.full(count, np.nan),
+            np.full(count, np.nan),
+            np.zeros(count, dtype=bool),
+            np.zeros(count, dtype=int),
+        )
+
+
+class _Together:
+    """Problems that advance together, and what is known of those that have not ended yet."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        points: np.ndarray,
+        numbers: np.ndarray,
+        tolerances: Tolerances,
+        counts: Counts,
+        ends: _Ends,
+    ):
+        self.stack, self.manifold, self.tolerances, self.ends = (
+            stack,
+            stack.manifold,
+            tolerances,
+            ends,
+        )
+        self.numbers = numbers
+        self.here = stack.at(points, numbers, counts)
+        self.radius, self.acceptance = AdaptiveRadius(), RatioTest()
+        self.limit = self.manifold.typical_dist if self.manifold.bounded else math.inf
+        self.radii = np.full(len(points), self.manifold.typical_dist / 5.0)
+        self.curvatures = np.zeros(len(points))
+        self.norms = _norms(self.here.gradient)
+        self.before = self.norms.copy()
+        self.precision = float(np.finfo(points.dtype).eps)
+        if not (np.isfinite(self.here.cost) & np.isfinite(self.norms)).all():
+            raise NonFiniteCostError(
+                "the cost or its gradient is not finite at some of the starts; choose others, or "
+                "mend the cost"
+            )
+
+    def descend(self, max_iterations: int) -> None:
+        """Advance all problems until each has ended."""
+        for number in range(max_iterations):
+            directions = self._end_some(number)
+            directions = self._end_stalled(number, directions)
+            if not len(self.here):
+                return
+            self._advance(directions)
+        self._end_some(max_iterations, leave_saddles=False)
+        self._end(np.ones(len(self.here), dtype=bool), max_iterations)
+
+    # -- ends -------------------------------------------------------------------------------------
+
+    def _scales(self) -> np.ndarray:
+        return np.maximum(_norms(self.here.euclidean_gradient), self.curvatures)
+
+    def _bounds(self) -> np.ndarray:
+        """Return the gradient norms that count as none."""
+        return np.maximum(self.tolerances.gradient, self.tolerances.relative * self._scales())
+
+    def _end_some(self, number: int, leave_saddles: bool = True) -> np.ndarray:
+        """Certify all with a small gradient, and end those that are no saddles.
+
+        Returns unit vectors along negative curvature for the problems that go on at a saddle, and
+        zero for all others.
+        """
+        directions = np.zeros_like(self.here.gradient)
+        small = np.flatnonzero(self.norms <= self._bounds())
+        if not len(small):
+            return directions
+        found = _certified(self.here.part(small), self.tolerances, self.precision)
+        leaving = np.isin(found.verdicts, (SADDLE, MAXIMIZER)) & leave_saddles
+        directions[small[leaving]] = found.directions[leaving]
+        ends, numbers = self.ends, self.numbers[small[~leaving]]
+        ends.verdicts[numbers] = found.verdicts[~leaving]
+        ends.min_eigenvalues[numbers] = found.min_eigenvalues[~leaving]
+        ends.error_bounds[numbers] = found.error_bounds[~leaving]
+        ends.strict[numbers] = found.strict[~leaving]
+        ended = np.zeros(len(self.here), dtype=bool)
+        ended[small[~leaving]] = True
+        self._end(ended, number)
+        return directions[~ended]
+
+    def _end_stalled(self, number: int, directions: np.ndarray) -> np.ndarray:
+        """End those whose steps would be shorter than a rounding of their points."""
+        stalled = self.radii < self.precision * self.manifold.typical_dist
+        if not stalled.any():
+            return directions
+        self._end(stalled, number)
+        return directions[~stalled]
+
+    def _end(self, ended: np.ndarray, number: int) -> None:
+        """Write down where problems ended, and go on with the others."""
+        numbers, ends = self.numbers[ended], self.ends
+        ends.points[numbers] = self.here.points[ended]
+        ends.costs[numbers] = self.here.cost[ended]
+        ends.gradient_norms[numbers] = self.norms[ended]
+        ends.iterations[numbers] = number
+        if len(numbers):
+            self._keep(np.flatnonzero(~ended))
+
+    def _keep(self, kept: np.ndarray) -> None:
+        self.here = self.here.part(kept)
+        for name in ("numbers", "radii", "curvatures", "norms", "before"):
+            setattr(self, name, getattr(self, name)[kept])
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def _advance(self, directions: np.ndarray) -> None:
+        """Try a step of each problem, and take those that are good."""
+        here = self.here
+        with np.errstate(divide="ignore", invalid="ignore"):
+            progress = np.minimum(1.0, self.norms / self.before) ** (1.0 + _THETA)
+        forcing = np.minimum(_KAPPA, np.where(self.before > self.norms, progress, 1.0))
+        targets = np.maximum(forcing * self.norms, _ENOUGH * self._bounds())
+        limit = max(self.manifold.dim, 1)
+        steps = stacked_cg(here.product, here.gradient, self.radii, targets, limit)
+        if directions.any():
+            steps = self._along(directions, steps)
+        self.curvatures = np.where(steps.curvatures > 0.0, steps.curvatures, self.curvatures)
+        wrong = ~np.isfinite(steps.norms)
+        steps.vectors[wrong] = 0.0
+        there = here.moved(steps.vectors)
+        with np.errstate(invalid="ignore", over="ignore"):
+            cost, norms = there.cost, _norms(there.gradient)
+        ratios, accepted = self._judged(steps, cost, norms)
+        accepted &= ~wrong
+        self._adapt(ratios, accepted, steps)
+        self._take(there, accepted, norms)
+
+    def _along(self, directions: np.ndarray, steps: StackedSteps) -> StackedSteps:
+        """Replace the steps of problems at saddles by those along negative curvature."""
+        vectors, norms = steps.vectors.copy(), steps.norms.copy()
+        decrease, bounded = steps.predicted_decrease.copy(), steps.on_boundary.copy()
+        places = np.flatnonzero(dots(directions, directions))
+        part, units, radii = self.here.part(places), directions[places], self.radii[places]
+        slopes, bends = dots(part.gradient, units), dots(units, part.product(units))
+        vectors[places] = scaled(np.where(slopes > 0.0, -radii, radii), units)
+        norms[places], bounded[places] = radii, True
+        decrease[places] = np.abs(slopes) * radii - 0.5 * bends * radii * radii
+        return StackedSteps(vectors, norms, decrease, bounded, steps.curvatures)
+
+    def _judged(
+        self, steps: StackedSteps, cost: np.ndarray, norms: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ratios of actual to predicted decrease, and which steps to take."""
+        here, rule = self.here, self.acceptance
+        noise = self.precision * np.maximum(np.abs(here.cost), _norms(here.euclidean_gradient))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            actual, predicted = here.cost - cost, steps.predicted_decrease
+            shift = rule.regularization * noise
+            ratios = (actual + shift) / (predicted + shift)
+            by_shift = actual < rule.threshold * predicted
+            flatter = norms <= _FALL * self.norms
+            accepted = (ratios >= rule.threshold) & (~by_shift | flatter)
+        finite = np.isfinite(cost) & np.isfinite(norms)
+        return np.where(accepted, ratios, -np.inf), accepted & finite
+
+    def _adapt(self, ratios: np.ndarray, accepted: np.ndarray, steps: StackedSteps) -> None:
+        policy = self.radius
+        poor = ~(accepted & (ratios >= policy.poor))
+        shorter = policy.shrink * np.fmin(self.radii, steps.norms)
+        grown = np.where((ratios > policy.good) & steps.on_boundary, policy.grow, 1.0) * self.radii
+        self.radii = np.minimum(np.where(poor, shorter, grown), self.limit)
+
+    def _take(self, there: StackEvaluation, accepted: np.ndarray, norms: np.ndarray) -> None:
+        """Go where the accepted steps lead."""
+        here = self.here
+        self.before = np.where(accepted, self.norms, self.before)
+        if accepted.all():
+            self.here, self.norms = there, norms
+            return
+        points = np.where(_like(accepted, here.points), there.points, here.points)
+        merged = StackEvaluation(here.stack, points, here.data, here.counts)
+        merged.__dict__["cost"] = np.where(accepted, there.cost, here.cost)
+        for name in ("euclidean_gradient", "gradient"):
+            new, old = getattr(there, name), getattr(here, name)
+            merged.__dict__[name] = np.where(_like(accepted, new), new, old)
+        self.here, self.norms = merged, np.where(accepted, norms, self.norms)
+
+
+class _Certificates(NamedTuple):
+    """What is known of points with small gradients, each entry for one of them."""
+
+    verdicts: np.ndarray
+    min_eigenvalues: np.ndarray
+    error_bounds: np.ndarray
+    strict: np.ndarray
+    directions: np.ndarray
+
+
+def _certified(here: StackEvaluation, tolerances: Tolerances, precision: float) -> _Certificates:
+    """Certify critical points by all eigenvalues of their Hessians, and by costs beside them."""
+    matrices, units = here.hessian_matrices()
+    values, vectors = np.linalg.eigh(matrices)
+    least, largest = values[:, 0], values[:, -1]
+    count, dim = len(here), max(here.stack.manifold.dim, 1)
+    sizes = np.maximum(np.abs(least), np.abs(largest))
+    scales = np.maximum(sizes, _norms(here.euclidean_gradient))
+    errors = _ACCURACY * precision * scales * math.sqrt(dim)
+    allowed = np.maximum(tolerances.curvature.absolute, tolerances.curvature.relative * sizes)
+    directions = (vectors[:, :, 0] @ units.reshape(len(units), -1)).reshape(here.points.shape)
+    verdicts = np.full(count, UNRESOLVED, dtype="<U12")
+    negative = least + errors < -allowed
+    verdicts[negative] = SADDLE
+    # Directions outside the tangent space count as of positive curvature.
+    maximal = np.sum(values < -allowed[:, None], axis=1) >= here.stack.manifold.dim
+    verdicts[negative & maximal] = MAXIMIZER
+    agreed = _confirmed(here, directions, least, scales, precision)
+    verdicts[(least - errors >= -allowed) & agreed] = MINIMIZER
+    strict = (verdicts == MINIMIZER) & (least - errors > allowed)
+    return _Certificates(verdicts, least, errors, strict, directions)
+
+
+def _confirmed(
+    here: StackEvaluation,
+    directions: np.ndarray,
+    curvatures: np.ndarray,
+    scales: np.ndarray,
+    precision: float,
+) -> np.ndarray:
+    """Return where costs beside the points change as the derivatives say.
+
+    They are asked along the direction of least curvature, and along one that nobody chose.
+    """
+    rng = np.random.default_rng(_SEED)
+    drawn = here.space.tangent(rng.standard_normal(here.points.shape))
+    lengths = _norms(drawn)
+    drawn = scaled(1.0 / np.where(lengths > 0.0, lengths, 1.0), drawn)
+    agreed = np.ones(len(here), dtype=bool)
+    step = _PROBE * min(here.stack.manifold.typical_dist, 1.0)
+    if precision > 1e-12:  # the roundings of single precision need longer steps
+        step *= 30.0
+    for vectors, bends in (
+        (directions, curvatures),
+        (drawn, dots(drawn, here.product(drawn))),
+    ):
+        ahead, behind = (here.moved(sign * step * vectors).cost for sign in (1.0, -1.0))
+        slopes = dots(here.gradient, vectors)
+        rounding = _ROUNDINGS * precision * np.maximum(np.abs(here.cost), scales)
+        second = (ahead - 2.0 * here.cost + behind) / step**2
+        first = (ahead - behind) / (2.0 * step)
+        agreed &= np.abs(second - bends) <= _TOLERATED * scales + rounding / step**2
+        agreed &= np.abs(first - slopes) <= _TOLERATED * scales * step + rounding / step
+    return agreed
+
+
+def _norms(vectors: np.ndarray) -> np.ndarray:
+    return np.sqrt(dots(vectors, vectors))
+
+
+def _like(mask: np.ndarray, arrays: np.ndarray) -> np.ndarray:
+    return mask.reshape(-1, *(1,) * (arrays.ndim - 1))

@@ -1,0 +1,212 @@
+"""Many starts: known minimizers, how often they are reached, the same bits in any process."""
+
+import autograd.numpy as anp
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import riemtr
+from riemtr.errors import NonFiniteCostError
+
+
+def fourth_powers(n=3):
+    """Minus the sum of fourth powers: the minimizers are plus and minus the axes."""
+    return riemtr.Problem(riemtr.Sphere(n), lambda x: -anp.sum(x**4))
+
+
+def test_the_axes_are_found_and_counted():
+    runs = riemtr.multistart(fourth_powers(), starts=60, rng=1)
+    assert len(runs.results) == 60
+    assert len(runs.minimizers) == 6
+    found = np.array([one.point for one in runs.minimizers])
+    np.testing.assert_allclose(np.sort(np.abs(found), axis=1)[:, :2], 0.0, atol=1e-6)
+    assert {tuple(row) for row in found.round().astype(int)} == {
+        tuple(sign * axis) for axis in np.eye(3, dtype=int) for sign in (1, -1)
+    }
+    # Every run ended at one of them, and each is nearest to the start's own octant.
+    members = sorted(member for one in runs.minimizers for member in one.members)
+    assert members == list(range(60))
+    for one in runs.minimizers:
+        for member in one.members:
+            np.testing.assert_allclose(runs.results[member].point, one.point, atol=1e-5)
+    assert all(one.isolated and one.alike == 0 for one in runs.minimizers)
+    assert all(one.result.certified for one in runs.minimizers)
+    assert runs.best.cost == min(result.cost for result in runs.results) == pytest.approx(-1.0)
+
+
+def test_different_costs_are_different_minimizers():
+    # On the circle, with a tilt: minima at 0 and pi of different height, among others.
+    problem = riemtr.Problem(riemtr.Sphere(2), lambda x: -(x[0] ** 2) + 0.1 * x[0])
+    runs = riemtr.multistart(problem, starts=20, rng=0)
+    assert [one.cost for one in runs.minimizers] == pytest.approx([-1.1, -0.9])
+    assert [one.alike for one in runs.minimizers] == [0, 1]
+    assert [one.point[0] for one in runs.minimizers] == pytest.approx([-1.0, 1.0])
+
+
+def invariant(symmetries):
+    """trace X'AX on Stiefel(6, 2), the same for all XQ."""
+    matrix = np.diag(np.arange(1.0, 7.0))
+
+    def turned(x):
+        return [x @ np.array([[0.0, 1.0], [-1.0, 0.0]])]
+
+    return riemtr.Problem(
+        riemtr.Stiefel(6, 2),
+        lambda x: float(np.sum(x * (matrix @ x))),
+        euclidean_gradient=lambda x: 2.0 * matrix @ x,
+        euclidean_hessian=lambda x, v: 2.0 * matrix @ v,
+        symmetries=turned if symmetries else None,
+    )
+
+
+def test_symmetries_that_are_named_are_followed():
+    runs = riemtr.multistart(invariant(True), starts=12, rng=0)
+    # Turns lead to all frames of one orientation; a reflection, which nobody named, to the others.
+    assert len(runs.minimizers) == 2
+    assert [one.alike for one in runs.minimizers] == [0, 0]
+    assert all(one.isolated for one in runs.minimizers)
+    assert sum(one.count for one in runs.minimizers) == 12
+    signs = {member: np.sign(np.linalg.det(runs.results[member].point[:2])) for member in range(12)}
+    for one in runs.minimizers:
+        assert len({signs[member] for member in one.members}) == 1
+
+
+def test_without_names_a_flat_set_is_one():
+    runs = riemtr.multistart(invariant(False), starts=12, rng=0)
+    assert len(runs.minimizers) == 1
+    assert not runs.minimizers[0].isolated
+    assert runs.minimizers[0].cost == pytest.approx(3.0)
+    assert "told apart by their costs alone" in repr(runs)
+
+
+def test_on_a_quotient_bases_do_not_matter():
+    case = riemtr.problems.build("invariant-subspace", rng=0, n=8, k=2)
+    runs = riemtr.multistart(case.problem, starts=10, rng=0)
+    assert len(runs.minimizers) == 1
+    assert runs.minimizers[0].isolated
+
+
+def test_factors_of_low_rank_matrices_do_not_matter():
+    case = riemtr.problems.build("low-rank", rng=0)
+    runs = riemtr.multistart(case.problem, starts=8, rng=0)
+    assert len(runs.minimizers) == 1
+    assert runs.best.cost == pytest.approx(case.truth.cost)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_same_bits_whatever_the_number_of_processes(n_jobs):
+    weights = np.linspace(1.0, 2.0, 6)
+    problem = riemtr.Problem(riemtr.Sphere(6), lambda x: -anp.sum(weights * x**4))
+    one, many = (riemtr.multistart(problem, 14, rng=3, n_jobs=n) for n in (1, n_jobs))
+    for first, second in zip(one.results, many.results, strict=True):
+        assert first.point.tobytes() == second.point.tobytes()
+        assert first.cost == second.cost
+        assert first.counts == second.counts
+        assert first.certificate.verdict == second.certificate.verdict
+        assert first.certificate.min_eigenvalue == second.certificate.min_eigenvalue
+        for name in ("cost", "gradient_norm", "radius"):
+            np.testing.assert_array_equal(first.history[name], second.history[name])
+    assert [each.members for each in one.minimizers] == [each.members for each in many.minimizers]
+    assert repr(one) == repr(many)
+    # Nothing is missing of what comes from other processes.
+    assert many.best.solver == one.best.solver
+    assert many.best.evaluation.cost == many.best.cost
+
+
+class Unsendable:
+    """A cost that cannot be pickled."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("no")
+
+    def __call__(self, x):
+        return -anp.sum(x**4)
+
+
+def test_costs_that_cannot_be_sent_run_in_threads():
+    problem = riemtr.Problem(riemtr.Sphere(3), Unsendable())
+    one, two = (riemtr.multistart(problem, 6, rng=0, n_jobs=n) for n in (1, 2))
+    for first, second in zip(one.results, two.results, strict=True):
+        assert first.point.tobytes() == second.point.tobytes()
+
+
+def test_starts_and_solver_of_ones_own():
+    problem = fourth_powers()
+    starts = [np.array([0.9, 0.3, np.sqrt(1 - 0.9)]), np.array([0.0, 0.6, 0.8])]
+    runs = riemtr.multistart(problem, starts, solver=riemtr.LBFGS(goal="second-order"))
+    assert [result.point.round(4).tolist() for result in runs.results] == [[1, 0, 0], [0, 0, 1]]
+    assert repr(runs.results[0].solver) == "LBFGS(goal='second-order')"
+
+
+def test_runs_that_end_elsewhere_are_told():
+    solver = riemtr.PracticalTRM(max_iterations=0)
+    runs = riemtr.multistart(fourth_powers(), 5, solver=solver)
+    assert runs.minimizers == ()
+    assert runs.best.cost == min(result.cost for result in runs.results)
+    assert "5 runs ended at no certified minimizer: 5 max_iterations, not-critical" in repr(runs)
+
+
+def test_starts_where_the_cost_is_not_finite_are_told():
+    problem = riemtr.Problem(
+        riemtr.Sphere(2), lambda x: anp.where(x[0] > 0, -x[1], anp.nan) + 0.0 * x[0]
+    )
+    runs = riemtr.multistart(problem, 12, rng=0)
+    missing = sum(result is None for result in runs.results)
+    assert 0 < missing < 12
+    assert f"{missing} no finite cost at the start" in repr(runs)
+    never = riemtr.Problem(riemtr.Sphere(2), lambda x: anp.nan * x[0])
+    with pytest.raises(NonFiniteCostError, match="at any of the starts"):
+        riemtr.multistart(never, 3)
+
+
+def test_errors_of_the_cost_are_raised():
+    def broken(x):
+        raise RuntimeError("broken")
+
+    for n_jobs in (1, 2):
+        with pytest.raises(RuntimeError, match="broken"):
+            riemtr.multistart(
+                riemtr.Problem(riemtr.Sphere(3), broken, euclidean_gradient=lambda x: x),
+                4,
+                n_jobs=n_jobs,
+            )
+
+
+def test_progress():
+    seen = []
+    riemtr.multistart(fourth_powers(), 4, progress=seen.append)
+    assert [(one.done, one.total) for one in seen] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_plot():
+    runs = riemtr.multistart(fourth_powers(), 12, rng=0)
+    axes = runs.plot()
+    heights = [bar.get_height() for bar in axes.patches if bar.get_height()]
+    assert sum(heights) == 12
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"starts": 0}, "starts must be a positive integer, or a list of points; got 0"),
+        ({"starts": "many"}, "start"),
+        ({"n_jobs": 0}, "n_jobs must be a positive integer"),
+        ({"rng": "a"}, "rng must be"),
+        ({"solver": 3}, "solver must have a method solve"),
+        ({"starts": [np.ones(3)]}, "start must have norm 1"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        riemtr.multistart(fourth_powers(), **arguments)
+
+
+def test_summary_folds_what_may_be_the_same():
+    runs = riemtr.multistart(fourth_powers(), 30, rng=0)
+    text = repr(runs)
+    assert text.startswith("30 starts: 6 distinct minimizers, the lowest cost is -1, reached 30")
+    assert len(runs.kinds) == 1
+    assert "images of one another" in text
+    short = riemtr.multistart(fourth_powers(), 2, solver=riemtr.PracticalTRM(), rng=0)
+    assert short.summary().line.endswith("s")
