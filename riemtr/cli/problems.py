@@ -80,6 +80,8 @@ def _knowledge(truth: registry.Truth | None) -> str:
         return "not known"
     if truth.cost is not None and truth.distance is not None:
         return "known, with its cost: the result is compared with both"
+    if truth.cost is None and truth.distance is None:
+        return "not known, but a bound that no point beats is: the result is compared with it"
     return "known: the result is compared with it"
 
 

@@ -25,12 +25,8 @@ from riemtr.errors import unknown_name
 from riemtr.manifolds import FixedRank, Grassmann, PositiveDefinite, Product, Sphere, Stiefel
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import dictionary_problem
+from riemtr.problems.random_data import symmetric_matrix
 from riemtr.problems.registry import Case, Truth, register
-
-
-def _symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
-    matrix = rng.standard_normal((n, n))
-    return (matrix + matrix.T) / math.sqrt(8.0 * n)
 
 
 @register("rayleigh")
@@ -40,7 +36,7 @@ def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
     Every other eigenvector is a saddle point, or the maximizer.
     """
     n = integer("n", n, low=1)
-    matrix = _symmetric(rng, n)
+    matrix = symmetric_matrix(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     sphere = Sphere(n)
     problem = Problem(
@@ -54,6 +50,7 @@ def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
         cost=float(values[0]),
         distance=lambda x: min(sphere.dist(x, target), sphere.dist(x, -target)),
         details={"matrix": matrix, "eigenvalues": values, "eigenvectors": vectors},
+        point=target,
     )
     return Case(problem, sphere.random_point(rng), truth)
 
@@ -152,7 +149,7 @@ def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Cas
     """Smallest invariant subspace of a symmetric matrix: trace X'AX on the Grassmann manifold."""
     n = integer("n", n, low=1)
     k = integer("k", k, low=1, high=n)
-    matrix = _symmetric(rng, n)
+    matrix = symmetric_matrix(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     manifold = Grassmann(n, k)
     problem = Problem(
@@ -166,6 +163,7 @@ def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Cas
         cost=float(values[:k].sum()),
         distance=lambda x: float(np.linalg.norm(x @ x.T - target @ target.T)),
         details={"matrix": matrix, "eigenvectors": vectors},
+        point=target,
     )
     return Case(problem, manifold.random_point(rng), truth)
 
@@ -175,7 +173,7 @@ def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
     """Brockett cost, trace X'AXD on the Stiefel manifold: the smallest eigenvectors, in order."""
     n = integer("n", n, low=1)
     k = integer("k", k, low=1, high=n)
-    matrix = _symmetric(rng, n)
+    matrix = symmetric_matrix(rng, n)
     weights = np.arange(k, 0, -1, dtype=float)
     values, vectors = np.linalg.eigh(matrix)
     manifold = Stiefel(n, k)
@@ -190,6 +188,7 @@ def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
         cost=float(values[:k] @ weights),
         distance=lambda x: float(np.linalg.norm(np.abs(np.sum(x * target, axis=0)) - 1.0)),
         details={"matrix": matrix, "weights": weights},
+        point=target,
     )
     return Case(problem, manifold.random_point(rng), truth)
 
@@ -217,6 +216,7 @@ def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case
         cost=float(np.linalg.slogdet(second_moment)[1]) + n,
         distance=lambda x: float(manifold.dist(x, second_moment)),
         details={"second_moment": second_moment},
+        point=second_moment,
     )
     return Case(Problem(manifold, cost), manifold.random_point(rng), truth)
 
@@ -240,7 +240,12 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
             math.hypot(np.linalg.norm(u - sign * left[:, 0]), np.linalg.norm(v - sign * right[0]))
         )
 
-    truth = Truth(cost=-float(values[0]), distance=distance, details={"matrix": matrix})
+    truth = Truth(
+        cost=-float(values[0]),
+        distance=distance,
+        details={"matrix": matrix},
+        point=[left[:, 0], right[0]],
+    )
     return Case(problem, manifold.random_point(rng), truth)
 
 
@@ -265,5 +270,6 @@ def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) ->
         cost=0.5 * float(np.sum(values[rank:] ** 2)),
         distance=lambda x: float(np.linalg.norm((x[0] * x[1]) @ x[2] - best)),
         details={"matrix": matrix},
+        point=(left[:, :rank], values[:rank], right[:rank]),
     )
     return Case(Problem(manifold, cost), manifold.random_point(rng), truth)
