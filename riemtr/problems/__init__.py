@@ -1,6 +1,9 @@
 """L2: the registry of problems, and the problems in it."""
 
-from riemtr.problems import catalogue  # noqa: F401 - fills the registry
+from riemtr.problems import (  # noqa: F401 - they fill the registry
+    catalogue,
+    max_cut,
+)
 from riemtr.problems.dictionary_learning import DictionaryCost, dictionary_problem
 from riemtr.problems.registry import Case, Truth, available, build, describe, register
 
