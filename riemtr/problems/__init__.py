@@ -3,6 +3,7 @@
 from riemtr.problems import (  # noqa: F401 - they fill the registry
     catalogue,
     max_cut,
+    synchronisation,
 )
 from riemtr.problems.dictionary_learning import DictionaryCost, dictionary_problem
 from riemtr.problems.registry import Case, Truth, available, build, describe, register
