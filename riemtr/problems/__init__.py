@@ -3,6 +3,7 @@
 from riemtr.problems import (  # noqa: F401 - they fill the registry
     catalogue,
     max_cut,
+    pose_graph,
     synchronisation,
 )
 from riemtr.problems.dictionary_learning import DictionaryCost, dictionary_problem
