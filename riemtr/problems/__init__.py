@@ -2,6 +2,7 @@
 
 from riemtr.problems import (  # noqa: F401 - they fill the registry
     catalogue,
+    completion,
     max_cut,
     pose_graph,
     synchronisation,
