@@ -5,6 +5,7 @@ from riemtr.problems import (  # noqa: F401 - they fill the registry
     completion,
     max_cut,
     pose_graph,
+    positive_definite,
     synchronisation,
 )
 from riemtr.problems.dictionary_learning import DictionaryCost, dictionary_problem
