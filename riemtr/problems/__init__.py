@@ -4,6 +4,7 @@ from riemtr.problems import (  # noqa: F401 - they fill the registry
     catalogue,
     completion,
     max_cut,
+    mixture,
     pose_graph,
     positive_definite,
     synchronisation,
