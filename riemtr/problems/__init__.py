@@ -6,6 +6,7 @@ from riemtr.problems import (  # noqa: F401 - they fill the registry
     max_cut,
     mixture,
     orthogonal_frames,
+    phase_retrieval,
     pose_graph,
     positive_definite,
     synchronisation,
