@@ -3,6 +3,7 @@
 from riemtr.problems import (  # noqa: F401 - they fill the registry
     catalogue,
     completion,
+    components,
     max_cut,
     mixture,
     orthogonal_frames,
