@@ -4,6 +4,7 @@ from riemtr.problems import (  # noqa: F401 - they fill the registry
     catalogue,
     completion,
     components,
+    frames,
     max_cut,
     mixture,
     orthogonal_frames,
