@@ -11,6 +11,7 @@ from riemtr.problems import (  # noqa: F401 - they fill the registry
     phase_retrieval,
     pose_graph,
     positive_definite,
+    spheres,
     synchronisation,
 )
 from riemtr.problems.dictionary_learning import DictionaryCost, dictionary_problem
