@@ -5,6 +5,7 @@ from riemtr.problems import (  # noqa: F401 - they fill the registry
     completion,
     components,
     frames,
+    hyperbolic,
     max_cut,
     mixture,
     orthogonal_frames,
