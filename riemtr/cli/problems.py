@@ -81,7 +81,8 @@ def _knowledge(truth: registry.Truth | None) -> str:
     if truth.cost is not None and truth.distance is not None:
         return "known, with its cost: the result is compared with both"
     if truth.cost is None and truth.distance is None:
-        return "not known, but a bound that no point beats is: the result is compared with it"
+        known = [truth.bound and "a bound that no point beats", truth.error and "what was planted"]
+        return f"not known, but {' and '.join(filter(None, known))}: the result is compared with it"
     return "known: the result is compared with it"
 
 

@@ -31,9 +31,22 @@ from riemtr.problems.registry import Case, Truth, register
 
 @register("rayleigh")
 def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
-    """Smallest eigenpair of a random symmetric matrix: x'Ax on the sphere.
+    r"""Smallest eigenpair of a random symmetric matrix: x'Ax on the sphere.
 
-    Every other eigenvector is a saddle point, or the maximizer.
+    .. math:: \min_{|x| = 1} x'Ax
+
+    on the manifold ``Sphere(n)``. The minimum is the smallest eigenvalue, attained at its
+    eigenvector and at minus it; every other eigenvector is a saddle point, or the maximizer. The
+    truth is LAPACK's; ``truth.distance`` is the angle with the eigenvector.
+
+    Parameters
+    ----------
+    n : int
+        Size of the matrix, a Gaussian one with a spectrum of about [-1, 1].
+
+    References
+    ----------
+    Absil, Mahony and Sepulchre, *Optimization Algorithms on Matrix Manifolds*, Princeton (2008).
     """
     n = integer("n", n, low=1)
     matrix = symmetric_matrix(rng, n)
@@ -67,7 +80,12 @@ def dictionary_learning(
     image: str | None = None,
     scale: float = 1.0,
 ) -> Case:
-    """One row of a sparse matrix from Y = AX: the paper's log-cosh cost on the sphere.
+    r"""One row of a sparse matrix from Y = AX: the paper's log-cosh cost on the sphere.
+
+    .. math:: \min_{|q| = 1} \frac1p \sum_{k=1}^p \mu \log\cosh(q'y_k / \mu)
+
+    on the manifold ``Sphere(n)``. With an orthogonal dictionary A the minimizers are close to its
+    columns and to minus them; ``truth.distance`` is the distance from the nearest.
 
     Parameters
     ----------
@@ -80,11 +98,17 @@ def dictionary_learning(
     mu : float
         Smoothing parameter.
     dictionary : {"orthogonal", "identity"}
+        The matrix A: a random orthogonal one, or none.
     image : str, optional
         Name of a bundled image, or a path: its whitened 8 x 8 patches instead of synthetic data;
         nothing is known about the solution then. Needs the extra ``images``.
     scale : float
         Standard deviation of the whitened patches.
+
+    References
+    ----------
+    Sun, Qu and Wright, *Complete dictionary recovery over the sphere II: recovery by Riemannian
+    trust-region method*, IEEE Transactions on Information Theory 63 (2017).
     """
     made_up = {"n": n, "p": p, "theta": theta, "k": k, "dictionary": dictionary}
     _check_source(image, made_up, scale)
@@ -146,7 +170,27 @@ def _whitened_patches(image: str) -> np.ndarray:
 
 @register("invariant-subspace")
 def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Case:
-    """Smallest invariant subspace of a symmetric matrix: trace X'AX on the Grassmann manifold."""
+    r"""Smallest invariant subspace of a symmetric matrix: trace X'AX on the Grassmann manifold.
+
+    .. math:: \min_{X'X = I} \operatorname{tr}(X'AX)
+
+    over the k-dimensional subspaces of n-dimensional space, the manifold ``Grassmann(n, k)``. The
+    minimum is the sum of the k smallest eigenvalues; every other invariant subspace is a saddle
+    point, or the maximizer. The truth is LAPACK's; ``truth.distance`` is the Frobenius distance of
+    the projections onto the two subspaces.
+
+    Parameters
+    ----------
+    n : int
+        Size of the matrix, a Gaussian one with a spectrum of about [-1, 1].
+    k : int
+        Dimension of the subspace.
+
+    References
+    ----------
+    Edelman, Arias and Smith, *The geometry of algorithms with orthogonality constraints*, SIAM
+    Journal on Matrix Analysis and Applications 20 (1998).
+    """
     n = integer("n", n, low=1)
     k = integer("k", k, low=1, high=n)
     matrix = symmetric_matrix(rng, n)
@@ -170,7 +214,27 @@ def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Cas
 
 @register("brockett")
 def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
-    """Brockett cost, trace X'AXD on the Stiefel manifold: the smallest eigenvectors, in order."""
+    r"""Brockett cost, trace X'AXD on the Stiefel manifold: the smallest eigenvectors, in order.
+
+    .. math:: \min_{X'X = I} \operatorname{tr}(X'AXD), \qquad D = \operatorname{diag}(k, \dots, 1)
+
+    on the manifold ``Stiefel(n, k)``. The columns of a minimizer are the eigenvectors of the k
+    smallest eigenvalues in ascending order, each with either sign; other eigenvectors, and other
+    orders, are saddle points. The truth is LAPACK's; ``truth.distance`` says by how much the
+    columns miss their eigenvectors.
+
+    Parameters
+    ----------
+    n : int
+        Size of the matrix, a Gaussian one with a spectrum of about [-1, 1].
+    k : int
+        Number of eigenvectors.
+
+    References
+    ----------
+    Brockett, *Dynamical systems that sort lists, diagonalize matrices, and solve linear programming
+    problems*, Linear Algebra and its Applications 146 (1991).
+    """
     n = integer("n", n, low=1)
     k = integer("k", k, low=1, high=n)
     matrix = symmetric_matrix(rng, n)
@@ -195,9 +259,25 @@ def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
 
 @register("covariance")
 def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case:
-    """Maximum-likelihood covariance: log det X + trace X^-1 S over positive definite matrices.
+    r"""Maximum-likelihood covariance: log det X + trace X^-1 S over positive definite matrices.
 
-    Derivatives by autograd.
+    .. math:: \min_{X \succ 0} \log\det X + \operatorname{tr}(X^{-1} S)
+
+    on the manifold ``PositiveDefinite(n)``, where S is the second moment of Gaussian samples. The
+    minimizer is S itself, the only critical point: along geodesics the cost is convex, which it is
+    not along lines. Derivatives are by autograd. ``truth.distance`` is that from S in the metric.
+
+    Parameters
+    ----------
+    n : int
+        Dimension of the samples.
+    samples : int
+        Number of samples, more than n.
+
+    References
+    ----------
+    Wiesel, *Geodesic convexity and covariance estimation*, IEEE Transactions on Signal Processing
+    60 (2012).
     """
     n = integer("n", n, low=1)
     samples = integer("samples", samples, low=1)
@@ -223,9 +303,23 @@ def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case
 
 @register("singular-vectors")
 def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
-    """Leading singular pair of a matrix: -u'Mv on the product of two spheres.
+    r"""Leading singular pair of a matrix: -u'Mv on the product of two spheres.
 
-    Derivatives by autograd. Every other pair of singular vectors is a saddle point.
+    .. math:: \min_{|u| = |v| = 1} -u'Mv
+
+    on the product of ``Sphere(m)`` and ``Sphere(n)``. The minimum is minus the largest singular
+    value; every other pair of singular vectors is a saddle point. Derivatives are by autograd. The
+    truth is LAPACK's; ``truth.distance`` is the Euclidean distance from the leading pair, or from
+    minus it.
+
+    Parameters
+    ----------
+    m, n : int
+        Size of the matrix.
+
+    References
+    ----------
+    Helmke and Moore, *Optimization and Dynamical Systems*, Springer (1994).
     """
     m, n = integer("m", m, low=1), integer("n", n, low=1)
     matrix = rng.standard_normal((m, n)) / math.sqrt(m)
@@ -251,10 +345,26 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
 
 @register("low-rank")
 def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) -> Case:
-    """Best low-rank approximation of a matrix, on the manifold of fixed-rank matrices.
+    r"""Best low-rank approximation of a matrix, on the manifold of fixed-rank matrices.
 
-    The gradient is autograd's. Derivatives by the factors do not determine the Riemannian Hessian,
-    so it is taken by differences.
+    .. math:: \min_{\operatorname{rank} X = r} \tfrac12 |X - M|_F^2
+
+    on the manifold ``FixedRank(m, n, r)``. The solution is the truncated singular value
+    decomposition (Eckart and Young); other choices of singular vectors are saddle points. The
+    gradient is autograd's. Derivatives by the factors do not determine the Riemannian Hessian, so
+    it is taken by differences. ``truth.distance`` is the Frobenius distance from the solution.
+
+    Parameters
+    ----------
+    m, n : int
+        Size of the matrix, a Gaussian one.
+    rank : int
+        The rank r.
+
+    References
+    ----------
+    Vandereycken, *Low-rank matrix completion by Riemannian optimization*, SIAM Journal on
+    Optimization 23 (2013).
     """
     m, n = integer("m", m, low=1), integer("n", n, low=1)
     rank = integer("rank", rank, low=1, high=min(m, n))

@@ -131,7 +131,7 @@ def matrix_completion(
     curvature terms :math:`S V_p \Sigma^{-1} V'` and :math:`U \Sigma^{-1} U_p' S`.
 
     The start is the leading part of the singular value decomposition of the known entries, scaled
-    by m n over their number. ``truth.distance`` is the relative error of the whole matrix,
+    by m n over their number. ``truth.error`` is the relative error of the whole matrix,
     :math:`|X - A|_F / |A|_F`; without noise the minimum is zero and A is attained, as soon as the
     known entries determine it.
 
@@ -166,15 +166,16 @@ def matrix_completion(
     manifold = FixedRank(m, n, rank)
     size = _product_norm(left, right)
 
-    def distance(point: Any) -> float:
+    def error(point: Any) -> float:
         u, s, vt = point
         return _product_norm(np.hstack([u * s, -left]), np.hstack([vt.T, right])) / size
 
     truth = Truth(
         cost=0.0 if noise == 0.0 else None,
-        distance=distance,
+        distance=error if noise == 0.0 else None,
         details={"known": cost.known, "left": left, "right": right},
         point=_singular_values(left, right),
+        error=error,
     )
     return Case(Problem(manifold, cost), _spectral_start(rng, cost.known, rank), truth)
 

@@ -116,7 +116,7 @@ def sparse_pca(
        - \tfrac12(1 + \beta c^2),
 
     and equal to it at x = z for c = 1, which is the least for :math:`\beta \ge 2\lambda\sqrt k`.
-    ``truth.distance`` is that from z or -z. With ``samples`` the covariance is that of so many
+    ``truth.error`` is the angle with z or -z. With ``samples`` the covariance is that of so many
     draws, and only z is known.
 
     Parameters
@@ -155,12 +155,17 @@ def sparse_pca(
         covariance = draws @ draws.T / draws.shape[1]
     cost = SparseComponentCost(covariance, penalty, smoothing)
     sphere = Sphere(n)
+
+    def error(point: np.ndarray) -> float:
+        return float(min(sphere.dist(point, planted), sphere.dist(point, -planted)))
+
     attained = samples is None and _attained(n, k, strength, penalty, smoothing)
     truth = Truth(
         cost=float(cost.at(planted).value) if attained else None,
-        distance=lambda x: min(sphere.dist(x, planted), sphere.dist(x, -planted)),
+        distance=error if attained else None,
         details={"covariance": covariance, "support": np.sort(support)},
         point=planted,
+        error=error,
     )
     return Case(Problem(sphere, cost), sphere.random_point(rng), truth)
 

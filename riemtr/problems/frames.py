@@ -77,7 +77,7 @@ def procrustes(
     is no closed form, and there may be minimizers that are not global.
 
     B is made from planted columns. The minimum is known for p = n with any noise, from the singular
-    values of A'B, and without noise for any p, when it is zero. ``truth.distance`` is the Frobenius
+    values of A'B, and without noise for any p, when it is zero. ``truth.error`` is the Frobenius
     distance from the minimizer (with noise and p < n, from what was planted). No direction is flat.
 
     Parameters
@@ -109,11 +109,16 @@ def procrustes(
         squares = np.sum(design**2) + np.sum(target**2) - 2.0 * values.sum()
         least = 0.5 * max(float(squares), 0.0)
     manifold = Stiefel(n, p)
+
+    def error(point: np.ndarray) -> float:
+        return float(np.linalg.norm(point - best))
+
     truth = Truth(
         cost=least,
-        distance=lambda point: float(np.linalg.norm(point - best)),
+        distance=None if least is None else error,
         details={"design": design, "target": target},
         point=best,
+        error=error,
     )
     problem = Problem(manifold, ProcrustesCost(design, target))
     return Case(problem, manifold.random_point(rng), truth)

@@ -9,6 +9,7 @@ from pymanopt.manifolds import PoincareBall
 from scipy.special import comb
 
 from riemtr.arguments import check_nonnegative, check_positive, integer
+from riemtr.manifolds import adapt
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
 from riemtr.problems.random_data import skew_units
@@ -155,7 +156,7 @@ def hyperbolic_embedding(
     all named as symmetries. Not every minimizer is global: with planted points far from the origin,
     at a radius of 2, about half of all starts end at another one.
 
-    Distances are those of planted points. Without noise the minimum is zero; ``truth.distance`` is
+    Distances are those of planted points. Without noise the minimum is zero; ``truth.error`` is
     the root mean square error of distances, which no isometry changes.
 
     Parameters
@@ -184,19 +185,20 @@ def hyperbolic_embedding(
     wanted = distances * (factors + factors.T)
     above = np.triu_indices(count, 1)
 
-    def distance(point: np.ndarray) -> float:
+    def error(point: np.ndarray) -> float:
         errors = np.arccosh(1.0 + excesses(point)) - distances
         return math.sqrt(float(np.mean(errors[above] ** 2)))
 
     truth = Truth(
         cost=0.0 if noise == 0.0 else None,
-        distance=distance,
+        distance=error if noise == 0.0 else None,
         details={"distances": wanted},
         point=planted,
+        error=error,
     )
-    problem = Problem(
-        PoincareBall(dimension, k=count), HyperbolicStressCost(wanted**2), symmetries=_isometries
-    )
+    # With riemtr's repairs: pymanopt's own has no vector transport, which other solvers need.
+    manifold = adapt(PoincareBall(dimension, k=count))
+    problem = Problem(manifold, HyperbolicStressCost(wanted**2), symmetries=_isometries)
     return Case(problem, _in_ball(rng, count, dimension, _START_RADIUS), truth)
 
 

@@ -141,7 +141,7 @@ def gaussian_mixture(
     puts means at samples far from each other (as k-means++ does) and gives each the covariance of
     all data.
 
-    Nothing but the parameters that the data were drawn from is known: ``truth.distance`` is the
+    Nothing but the parameters that the data were drawn from is known: ``truth.error`` is the
     largest distance of a fitted mean from its planted one, over the standard deviation of the
     component there, as good as names make it: about :math:`\sqrt{dK/N}` at a good minimizer, and of
     order ``separation`` at others. At any critical point one step of expectation maximisation
@@ -179,16 +179,16 @@ def gaussian_mixture(
     data = means[labels] + (roots[labels] @ drawn)[..., 0]
     manifold = Product([PositiveDefinite(d + 1, components), Euclidean(components - 1)])
 
-    def distance(point: Any) -> float:
+    def error(point: Any) -> float:
         offsets = means_and_covariances(point)[0][:, None] - means
         scaled = np.linalg.solve(roots, offsets[..., None])[..., 0]
         lengths = np.linalg.norm(scaled, axis=-1)
         return float(lengths[linear_sum_assignment(lengths)].max())
 
     truth = Truth(
-        distance=distance,
         details={"data": data, "weights": weights, "means": means, "covariances": covariances},
         point=_as_point(means, covariances, weights),
+        error=error,
     )
     return Case(Problem(manifold, MixtureCost(data)), _start(rng, data, components), truth)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy.linalg import hadamard
@@ -95,7 +96,7 @@ def joint_diagonalisation(
     as good as all orthogonal matrices. Order and signs of the columns do not matter; no direction
     is flat.
 
-    ``truth.distance`` is the largest distance of a column from one of Q, as good as order and sign
+    ``truth.error`` is the largest distance of a column from one of Q, as good as order and sign
     make it. Without noise it vanishes at a global minimizer, and so does the minimum.
 
     Parameters
@@ -119,11 +120,13 @@ def joint_diagonalisation(
     matrices = (basis * rng.standard_normal((count, 1, n))) @ basis.T
     matrices = 0.5 * (matrices + matrices.swapaxes(1, 2)) + noise * symmetric_stack(rng, count, n)
     manifold = Rotations(n)
+    error = partial(frame_distance, planted=basis)
     truth = Truth(
         cost=0.0 if noise == 0.0 else None,
-        distance=lambda point: frame_distance(point, basis),
+        distance=error if noise == 0.0 else None,
         details={"matrices": matrices},
         point=_as_rotation(basis),
+        error=error,
     )
     problem = Problem(manifold, DiagonalisationCost(matrices))
     return Case(problem, manifold.random_point(rng), truth)
@@ -310,8 +313,8 @@ def tensor_decomposition(
     components in any order and with any signs. No direction is flat there. It is one of the
     nonconvex problems of the introduction to the paper that riemtr implements.
 
-    ``truth.distance`` is the largest distance of a column from a component, as good as order and
-    sign make it.
+    ``truth.error`` is the largest distance of a column from a component, as good as order and sign
+    make it.
 
     Parameters
     ----------
@@ -339,11 +342,13 @@ def tensor_decomposition(
         disturbance = _powers(others, rng.choice([-1.0, 1.0], size=4 * n))
         tensor += noise * disturbance / np.linalg.norm(disturbance)
     manifold = Stiefel(n, rank)
+    error = partial(frame_distance, planted=components)
     truth = Truth(
         cost=-float(weights.sum()) if noise == 0.0 else None,
-        distance=lambda point: frame_distance(point, components),
+        distance=error if noise == 0.0 else None,
         details={"tensor": tensor, "weights": weights},
         point=components,
+        error=error,
     )
     return Case(Problem(manifold, TensorCost(tensor)), manifold.random_point(rng), truth)
 

@@ -81,7 +81,7 @@ def phase_retrieval(
     Sun, Qu and Wright show that, with high probability and :math:`m \ge C n \log^3 n` Gaussian
     measurements, the cost has no minimizers but x and its multiples, and that every other critical
     point has a direction of negative curvature; it is one of the nonconvex problems of the
-    introduction to the paper that riemtr implements. ``truth.distance`` is that from the planted
+    introduction to the paper that riemtr implements. ``truth.error`` is that from the planted
     vector, as good as one factor makes it, over its length. Without noise the minimum is zero.
 
     Parameters
@@ -110,7 +110,7 @@ def phase_retrieval(
     hidden = planted[0] + 1j * planted[1]
     squares = np.abs(vectors @ hidden) ** 2 + noise * rng.standard_normal(m)
 
-    def distance(point: np.ndarray) -> float:
+    def error(point: np.ndarray) -> float:
         found = point[0] + 1j * point[1]
         factor = np.vdot(found, hidden)
         factor = factor / abs(factor) if factor != 0.0 else 1.0
@@ -124,9 +124,10 @@ def phase_retrieval(
     )
     truth = Truth(
         cost=0.0 if noise == 0.0 else None,
-        distance=distance,
+        distance=error if noise == 0.0 else None,
         details={"vectors": vectors, "squares": squares},
         point=planted,
+        error=error,
     )
     start = rng.standard_normal((2, n)) / math.sqrt(2.0 * n)
     return Case(problem, start, truth)

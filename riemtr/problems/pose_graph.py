@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,9 @@ def pose_graph(
     Places are eliminated to bound the cost: with the best places for given rotations the problem
     is one of rotations alone, whose semidefinite relaxation is tight for noise as moderate as in
     practice. ``truth.bound(point)`` is then the cost of the point found, which so is proved to be
-    a global minimizer (SE-Sync). ``truth.distance`` is the root mean square distance of the poses
-    from the planted ones after one motion of all; without noise it vanishes, and so does the
-    minimum. Nothing is planted where a file is read.
+    a global minimizer (SE-Sync). ``truth.error`` is the root mean square distance of the poses from
+    the planted ones after one motion of all; without noise it vanishes, and so does the minimum.
+    Nothing is planted where a file is read.
 
     Parameters
     ----------
@@ -106,12 +107,14 @@ def pose_graph(
         return block_bound(elimination.operator, factor, d)
 
     exact = planted is not None and noise == 0.0
+    error = None if planted is None else partial(_pose_distance, planted=planted)
     truth = Truth(
         cost=0.0 if exact else None,
-        distance=None if planted is None else lambda point: _pose_distance(point, planted),
+        distance=error if exact else None,
         details={"graph": graph},
         bound=bound,
         point=planted,
+        error=error,
     )
     rotations = starts[start](rng, cost, d, k)
     places = elimination.places(PoseRows(d, k).turns.stacked(rotations))

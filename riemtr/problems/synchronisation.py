@@ -42,9 +42,9 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
 
     The relaxation to positive semidefinite matrices of unit diagonal is tight with high
     probability as long as the noise is below about 1: ``truth.bound(point)`` is then the cost of
-    the point found, which so is proved to be a global minimizer. ``truth.distance`` is the root
-    mean square distance of phases from the planted ones, as good as one factor makes it; without
-    noise it vanishes, and the minimum is :math:`-n/2`.
+    the point found, which so is proved to be a global minimizer. ``truth.error`` is the root mean
+    square distance of phases from the planted ones, as good as one factor makes it; without noise
+    it vanishes, and the minimum is :math:`-n/2`.
 
     Parameters
     ----------
@@ -74,15 +74,16 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
         symmetries=lambda point: [np.stack([-point[1], point[0]])],
     )
 
-    def distance(point: np.ndarray) -> float:
+    def error(point: np.ndarray) -> float:
         return _phase_distance(point[0] + 1j * point[1], planted)
 
     truth = Truth(
         cost=-0.5 * n if noise == 0.0 else None,
-        distance=distance,
+        distance=error if noise == 0.0 else None,
         details={"matrix": hermitian},
         bound=lambda point: block_bound(-hermitian, (point[0] + 1j * point[1])[:, None]),
         point=np.stack([planted.real, planted.imag]),
+        error=error,
     )
     return Case(problem, manifold.random_point(rng), truth)
 
@@ -108,9 +109,9 @@ def rotation_averaging(
     at once, :math:`R_i \to G R_i`, which is named as d(d-1)/2 symmetries.
 
     ``truth.bound(point)`` is a lower bound by duality; with noise as moderate as the default it is
-    the cost of the point found, which so is proved to be a global minimizer. ``truth.distance`` is
-    the root mean square distance (Frobenius) from the planted rotations after one turn of all;
-    without noise it vanishes, and so does the minimum.
+    the cost of the point found, which so is proved to be a global minimizer. ``truth.error`` is the
+    root mean square distance (Frobenius) from the planted rotations after one turn of all; without
+    noise it vanishes, and so does the minimum.
 
     Parameters
     ----------
@@ -143,12 +144,17 @@ def rotation_averaging(
     rows = RotationRows(d, k)
     cost = LeastSquaresCost(turn_residuals(tails, heads, measured, np.ones(len(tails)), k), rows)
     problem = Problem(manifold, cost, symmetries=turned_together)
+
+    def error(point: np.ndarray) -> float:
+        return turn_distance(point, planted)
+
     truth = Truth(
         cost=0.0 if noise == 0.0 else None,
-        distance=lambda point: turn_distance(point, planted),
+        distance=error if noise == 0.0 else None,
         details={"tails": tails, "heads": heads, "measured": measured},
         bound=lambda point: block_bound(cost.normal, rows.stacked(point), d),
         point=planted,
+        error=error,
     )
     return Case(problem, manifold.random_point(rng), truth)
 

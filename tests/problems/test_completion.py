@@ -17,7 +17,7 @@ def test_unknown_entries_are_recovered(m, n, rank):
     details = case.truth.details
     whole = details["left"] @ details["right"].T
     np.testing.assert_allclose((u * s) @ vt, whole, atol=1e-6)
-    assert case.truth.distance(result.point) == pytest.approx(
+    assert case.truth.error(result.point) == pytest.approx(
         np.linalg.norm((u * s) @ vt - whole) / np.linalg.norm(whole), abs=1e-12
     )
 
@@ -37,7 +37,7 @@ def test_noise_is_averaged_out():
     result = riemtr.PracticalTRM().solve(case.problem, case.start)
     assert result.certified
     # The error of a matrix of unit entries is below the noise: entries outnumber unknowns.
-    assert case.truth.distance(result.point) < 1e-3
+    assert case.truth.error(result.point) < 1e-3
 
 
 def test_the_hessian_is_that_of_differences_of_the_riemannian_gradient():

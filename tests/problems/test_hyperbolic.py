@@ -33,9 +33,9 @@ def test_the_gram_matrix_of_the_hyperboloid_gives_the_same_points():
     time, space = np.abs(time), space * np.sign(time)[:, None]
     np.testing.assert_allclose(time**2 - np.sum(space**2, axis=1), 1.0, atol=1e-10)
     points = space / (1.0 + time[:, None])
-    assert case.truth.distance(points) < 1e-7
+    assert case.truth.error(points) < 1e-7
     assert case.problem.at(points).cost < 1e-18
-    assert case.truth.distance(ACCURATE.solve(case.problem, case.start).point) < 1e-6
+    assert case.truth.error(ACCURATE.solve(case.problem, case.start).point) < 1e-6
 
 
 def test_translations_of_the_space_change_nothing():
@@ -44,7 +44,7 @@ def test_translations_of_the_space_change_nothing():
     shift = np.array([0.3, -0.4])
     moved = np.array([ball.mobius_addition(shift, x) for x in case.start])
     assert case.problem.at(moved).cost == pytest.approx(case.problem.at(case.start).cost, rel=1e-11)
-    assert case.truth.distance(moved) == pytest.approx(case.truth.distance(case.start))
+    assert case.truth.error(moved) == pytest.approx(case.truth.error(case.start))
 
 
 def test_squared_distances_and_their_derivatives_join_smoothly():

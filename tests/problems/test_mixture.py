@@ -53,7 +53,7 @@ def test_planted_means_are_found_up_to_sampling(seed):
     case = build("gaussian-mixture", rng=seed)
     result = riemtr.PracticalTRM().solve(case.problem, case.start)
     assert result.cost < case.problem.at(case.truth.point).cost  # of maximum likelihood
-    assert case.truth.distance(result.point) < 5.0 * np.sqrt(2 * 3 / 600)
+    assert case.truth.error(result.point) < 5.0 * np.sqrt(2 * 3 / 600)
 
 
 def test_names_of_components_do_not_matter():
@@ -63,7 +63,7 @@ def test_names_of_components_do_not_matter():
     renamed = [moments[::-1].copy(), logits[:-1] - logits[-1]]
     cost = MixtureCost(case.truth.details["data"])
     assert cost.at(renamed).value == pytest.approx(cost.at(case.truth.point).value)
-    assert case.truth.distance(renamed) == pytest.approx(0.0, abs=1e-12)
+    assert case.truth.error(renamed) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_wrong_parameters():

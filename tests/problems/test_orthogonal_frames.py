@@ -33,7 +33,7 @@ def test_with_noise_the_best_basis_beats_the_planted_one():
     result = ACCURATE.solve(case.problem, case.start)
     assert result.certified
     assert result.cost < case.problem.at(case.truth.point).cost
-    assert case.truth.distance(result.point) < 0.2
+    assert case.truth.error(result.point) < 0.2
 
 
 def test_two_by_two_matrices_have_a_closed_form():
@@ -87,7 +87,7 @@ def test_noise_moves_components_a_little():
     tensor = case.truth.details["tensor"]
     np.testing.assert_allclose(tensor, tensor.transpose(2, 0, 3, 1), atol=1e-14)
     result = ACCURATE.solve(case.problem, case.start)
-    assert 1e-4 < case.truth.distance(result.point) < 0.2
+    assert 1e-4 < case.truth.error(result.point) < 0.2
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_without_noise_what_was_planted_is_found(d, start):
     case = build("pose-graph", rng=4, d=d, noise=0.0, start=start)
     result = ACCURATE.solve(case.problem, case.start)
     assert result.cost == pytest.approx(0.0, abs=1e-12)
-    assert case.truth.distance(result.point) < 1e-6
+    assert case.truth.error(result.point) < 1e-6
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -39,7 +39,7 @@ def test_a_motion_of_all_changes_nothing():
     rotations, places = case.start
     moved = [turn @ rotations, places @ turn.T + shift]
     assert case.problem.at(moved).cost == pytest.approx(case.problem.at(case.start).cost)
-    assert case.truth.distance(moved) == pytest.approx(case.truth.distance(case.start))
+    assert case.truth.error(moved) == pytest.approx(case.truth.error(case.start))
 
 
 def triangle(information):
@@ -81,7 +81,7 @@ def test_g2o_files_are_read_as_written(d, tmp_path):
     result = ACCURATE.solve(read.problem, read.start)
     assert result.certified
     assert result.cost == pytest.approx(0.0, abs=1e-12)
-    assert case.truth.distance(result.point) < 1e-6
+    assert case.truth.error(result.point) < 1e-6
     assert read.truth.distance is None
     assert read.truth.bound(result.point) == pytest.approx(0.0, abs=1e-9)
 

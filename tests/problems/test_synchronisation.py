@@ -17,7 +17,7 @@ def test_without_noise_what_was_planted_is_found(name, seed):
     case = build(name, rng=seed, noise=0.0)
     result = ACCURATE.solve(case.problem, case.start)
     assert result.cost == pytest.approx(case.truth.cost, abs=1e-10)
-    assert case.truth.distance(result.point) < 1e-7
+    assert case.truth.error(result.point) < 1e-7
     assert case.truth.bound(result.point) == pytest.approx(case.truth.cost, abs=1e-9)
 
 
@@ -26,7 +26,7 @@ def test_phases_from_the_leading_eigenvector():
     case = build("phase-synchronisation", rng=1, n=20, noise=0.0)
     vector = np.linalg.eigh(case.truth.details["matrix"])[1][:, -1]
     vector /= np.abs(vector)
-    assert case.truth.distance(np.stack([vector.real, vector.imag])) < 1e-12
+    assert case.truth.error(np.stack([vector.real, vector.imag])) < 1e-12
 
 
 def test_the_spectral_norm_bounds_phases():
@@ -65,12 +65,12 @@ def test_frames_of_one_size_and_a_turn_of_all_are_the_same():
     turn = riemtr.Rotations(3).random_point(5)
     turned = turn @ case.start
     assert case.problem.at(turned).cost == pytest.approx(case.problem.at(case.start).cost)
-    assert case.truth.distance(turned) == pytest.approx(case.truth.distance(case.start))
+    assert case.truth.error(turned) == pytest.approx(case.truth.error(case.start))
 
 
 def test_less_noise_less_error():
     errors = []
     for noise in (0.2, 0.02):
         case = build("rotation-averaging", rng=0, noise=noise)
-        errors.append(case.truth.distance(ACCURATE.solve(case.problem, case.start).point))
+        errors.append(case.truth.error(ACCURATE.solve(case.problem, case.start).point))
     assert errors[1] < 0.2 * errors[0]
