@@ -40,7 +40,7 @@ def pose_graph(
     degree: int = 6,
     noise: float = 0.05,
     file: str | None = None,
-    start: str = "chordal",
+    initial: str = "chordal",
 ) -> Case:
     r"""Places and rotations of k poses from noisy relative ones: simultaneous mapping (SLAM).
 
@@ -76,7 +76,7 @@ def pose_graph(
     file : str, optional
         A g2o file with edges ``EDGE_SE2`` or ``EDGE_SE3:QUAT``, in place of made-up data. Node
         numbers in the file may have gaps; ``truth.details["graph"].names`` has them.
-    start : {"chordal", "random"}
+    initial : {"chordal", "random"}
         Where to begin: "chordal" drops the constraints, solves the sparse linear equations that
         are left, and takes the nearest rotations; "random" draws rotations. Both take the best
         places for them.
@@ -89,8 +89,8 @@ def pose_graph(
     ICRA 2015.
     """
     starts = {"chordal": _chordal_start, "random": _random_start}
-    if start not in starts:
-        raise unknown_name("start", start, starts)
+    if initial not in starts:
+        raise unknown_name("initial", initial, starts)
     if file is None:
         graph, planted = _made_up(rng, k, d, degree, noise)
     else:
@@ -116,7 +116,7 @@ def pose_graph(
         point=planted,
         error=error,
     )
-    rotations = starts[start](rng, cost, d, k)
+    rotations = starts[initial](rng, cost, d, k)
     places = elimination.places(PoseRows(d, k).turns.stacked(rotations))
     return Case(problem, [rotations, places], truth)
 

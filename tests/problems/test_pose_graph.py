@@ -16,7 +16,7 @@ ACCURATE = riemtr.PracticalTRM(relative_tolerance=1e-10)
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("start", ["chordal", "random"])
 def test_without_noise_what_was_planted_is_found(d, start):
-    case = build("pose-graph", rng=4, d=d, noise=0.0, start=start)
+    case = build("pose-graph", rng=4, d=d, noise=0.0, initial=start)
     result = ACCURATE.solve(case.problem, case.start)
     assert result.cost == pytest.approx(0.0, abs=1e-12)
     assert case.truth.error(result.point) < 1e-6
@@ -26,7 +26,7 @@ def test_without_noise_what_was_planted_is_found(d, start):
 def test_both_starts_lead_to_the_proved_minimum(seed):
     costs = []
     for start in ("chordal", "random"):
-        case = build("pose-graph", rng=seed, start=start)
+        case = build("pose-graph", rng=seed, initial=start)
         result = ACCURATE.solve(case.problem, case.start)
         costs.append(result.cost)
         assert case.truth.bound(result.point) == pytest.approx(result.cost, abs=1e-9)
@@ -125,7 +125,7 @@ def test_files_that_are_none(text, message, tmp_path):
 def test_wrong_parameters():
     with pytest.raises(ValueError, match="d must be an integer from 2 to 3; got 4"):
         build("pose-graph", rng=0, d=4)
-    with pytest.raises(ValueError, match="start must be one of 'chordal', 'random'"):
-        build("pose-graph", rng=0, start="odometry")
+    with pytest.raises(ValueError, match="initial must be one of 'chordal', 'random'"):
+        build("pose-graph", rng=0, initial="odometry")
     with pytest.raises(OSError, match="no_such_file"):
         build("pose-graph", rng=0, file="no_such_file.g2o")
