@@ -14,7 +14,9 @@ from scipy.sparse.linalg import LinearOperator, splu
 from riemtr.arguments import check_nonnegative, integer
 from riemtr.errors import ArgumentError, unknown_name
 from riemtr.manifolds import Euclidean, Product, Rotations
+from riemtr.manifolds.stiefel import skew
 from riemtr.problem import Problem
+from riemtr.problem.books import lazy
 from riemtr.problems.duality import block_bound
 from riemtr.problems.g2o import PoseGraph, read_g2o
 from riemtr.problems.quadratic import LeastSquaresCost, PoseRows
@@ -28,6 +30,9 @@ from riemtr.problems.random_data import (
 from riemtr.problems.registry import Case, Truth, register
 from riemtr.problems.synchronisation import turn_residuals, turned_together
 
+# Added to the diagonal of the normal equations, relative to it: they are singular along motions of
+# all poses at once, and a thousandth of this or a hundred times as much does nearly as well.
+_SHIFT = 1e-4
 # Length of a side of the cube that made-up places lie in.
 _CUBE_SIDE = 3.0
 
@@ -53,7 +58,7 @@ def pose_graph(
 
     on the product of ``Rotations(d, k)`` and ``Euclidean(k, d)``. The cost is quadratic, with one
     sparse matrix. All poses may be moved at once, :math:`R_i \to GR_i,\; t_i \to Gt_i + s`, which
-    is named as d(d-1)/2 + d symmetries.
+    is named as d(d-1)/2 + d symmetries. The factorized matrix preconditions CG.
 
     Places are eliminated to bound the cost: with the best places for given rotations the problem
     is one of rotations alone, whose semidefinite relaxation is tight for noise as moderate as in
@@ -100,7 +105,9 @@ def pose_graph(
     manifold = Product([Rotations(d, k), Euclidean(k, d)])
     cost = LeastSquaresCost(_residuals(graph), PoseRows(d, k))
     elimination = _Elimination(cost.normal, d, k)
-    problem = Problem(manifold, cost, symmetries=_moved_together)
+    problem = Problem(
+        manifold, cost, symmetries=_moved_together, preconditioner=_NormalEquations(cost)
+    )
 
     def bound(point: Any) -> float:
         factor = cost.rows.stacked(point)[: d * k]
@@ -165,6 +172,37 @@ def _residuals(graph: PoseGraph) -> scipy.sparse.csr_matrix:
         edges, d * graph.tails, -(roots[:, None] * graph.moves)[:, None, :], (len(roots), d * k)
     )
     return scipy.sparse.bmat([[turns, None], [along, moves]], format="csr")
+
+
+class _NormalEquations:
+    """The inverse of the matrix of the cost between projections, which preconditions CG.
+
+    The Riemannian Hessian is that matrix less multipliers, which are small where residuals are. It
+    saves nine of ten products on walks that seldom meet themselves. It is factorized when first
+    used.
+
+    Parameters
+    ----------
+    cost : LeastSquaresCost
+    """
+
+    def __init__(self, cost: LeastSquaresCost):
+        self._normal, self._rows = cost.normal, cost.rows
+
+    @lazy
+    def _factor(self) -> Any:
+        shift = _SHIFT * scipy.sparse.diags(self._normal.diagonal())
+        symmetric = {"SymmetricMode": True}
+        return splu((self._normal + shift).tocsc(), permc_spec="MMD_AT_PLUS_A", options=symmetric)
+
+    def __call__(self, point: Any, vector: Any) -> Any:
+        """Return a tangent vector: the solution for one, projected."""
+        rotations, _ = point
+        turns, moves = vector
+        ahead = self._rows.stacked([rotations @ turns, moves])
+        back, places = self._rows.split(self._factor.solve(ahead))
+        # Of the vector's own type, since pymanopt's optimizers compute with what they get.
+        return type(vector)([skew(rotations.swapaxes(1, 2) @ back), places])
 
 
 class _Elimination:

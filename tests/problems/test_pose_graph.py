@@ -33,6 +33,20 @@ def test_both_starts_lead_to_the_proved_minimum(seed):
     assert costs[0] == pytest.approx(costs[1], rel=1e-8)
 
 
+def test_the_preconditioner_is_symmetric_and_saves_products():
+    case = build("pose-graph", rng=0, k=200, d=2, degree=2)  # a path with one chord
+    here, rng = case.problem.at(case.start), np.random.default_rng(0)
+    first, second = here.space.random(rng), here.space.random(rng)
+    there, back = here.precondition(first), here.precondition(second)
+    assert there @ second == pytest.approx(back @ first, rel=1e-6)
+    assert there @ first > 0.0
+    plain = riemtr.Problem(case.problem.manifold, case.problem.cost)
+    solver = riemtr.PracticalTRM(goal="first-order")
+    with_it, without = (solver.solve(problem, case.start) for problem in (case.problem, plain))
+    assert with_it.cost == pytest.approx(without.cost, rel=1e-6)
+    assert with_it.counts.hessian_products < 0.2 * without.counts.hessian_products
+
+
 def test_a_motion_of_all_changes_nothing():
     case = build("pose-graph", rng=0)
     turn, shift = riemtr.Rotations(3).random_point(1), np.array([1.0, -2.0, 3.0])
