@@ -15,12 +15,15 @@ from riemtr.imports import place
 from riemtr.problem import Problem, as_problem
 from riemtr.problems import Case
 from riemtr.problems.registry import is_path
+from riemtr.problems.zoo import expanded
 
 _OBJECTS = (Case, Problem, pymanopt.Problem)
 
 
 def labelled(problems: Any) -> dict[str, Any]:
     """Return what was given as problems by label; a dict has labels of its own.
+
+    The name "zoo" stands for all of riemtr's own problems, at two sizes.
 
     Examples
     --------
@@ -32,7 +35,7 @@ def labelled(problems: Any) -> dict[str, Any]:
     else:
         single = isinstance(problems, (str, *_OBJECTS)) or _is_pair(problems)
         listed = [problems] if single or not isinstance(problems, Iterable) else list(problems)
-        given = [(_label(one), one) for one in listed]
+        given = [(_label(one), one) for each in listed for one in expanded(each)]
     if not given:
         raise ArgumentError("problems", "name at least one", remedy="see `riemtr problems`")
     labels = [label for label, _ in given]
