@@ -14,6 +14,7 @@ from riemtr.manifolds import FixedRank
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
 from riemtr.problem.evaluation import Derivatives
+from riemtr.problems.random_data import apart
 from riemtr.problems.registry import Case, Truth, register
 
 
@@ -153,6 +154,7 @@ def matrix_completion(
     Optimization 23 (2013). Keshavan, Montanari and Oh, *Matrix completion from a few entries*, IEEE
     Transactions on Information Theory 56 (2010).
     """
+    rng = apart(rng)
     m, n = integer("m", m, low=2), integer("n", n, low=2)
     rank = integer("rank", rank, low=1, high=min(m, n) - 1)
     oversampling = real("oversampling", oversampling, low=1.0)

@@ -13,7 +13,7 @@ from riemtr.errors import ArgumentError
 from riemtr.manifolds import Grassmann, Sphere
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.random_data import orthonormal
+from riemtr.problems.random_data import apart, orthonormal
 from riemtr.problems.registry import Case, Truth, register
 
 # Smoothing of the first stage of sparse PCA: of the size of a unit vector's largest entries.
@@ -141,6 +141,7 @@ def sparse_pca(
     consistency and sparsity for principal components analysis in high dimensions*, Journal of the
     American Statistical Association 104 (2009).
     """
+    rng = apart(rng)
     n = integer("n", n, low=2)
     k = integer("k", k, low=1, high=n)
     strength, penalty = real("strength", strength, low=0.0), real("penalty", penalty, low=0.0)
@@ -278,6 +279,7 @@ def robust_pca(
     Maunu, Zhang and Lerman, *A well-tempered landscape for non-convex robust subspace recovery*,
     Journal of Machine Learning Research 20 (2019).
     """
+    rng = apart(rng)
     n = integer("n", n, low=2)
     k = integer("k", k, low=1, high=n - 1)
     samples = integer("samples", samples, low=1)

@@ -11,7 +11,7 @@ from riemtr.arguments import check_nonnegative, integer
 from riemtr.manifolds import Grassmann, Stiefel
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.random_data import definite, orthonormal, symmetric_matrix
+from riemtr.problems.random_data import apart, definite, orthonormal, symmetric_matrix
 from riemtr.problems.registry import Case, Truth, register
 
 # -- Procrustes -----------------------------------------------------------------------------------
@@ -95,6 +95,7 @@ def procrustes(
     (1966). Eldén and Park, *A Procrustes problem on the Stiefel manifold*, Numerische Mathematik 82
     (1999).
     """
+    rng = apart(rng)
     n = integer("n", n, low=1)
     p = integer("p", p, low=1, high=n)
     m = 2 * n if m is None else integer("m", m, low=n)
@@ -209,6 +210,7 @@ def generalised_eigenvalues(rng: np.random.Generator, n: int = 30, k: int = 3) -
     Sameh and Wisniewski, *A trace minimization algorithm for the generalized eigenvalue problem*,
     SIAM Journal on Numerical Analysis 19 (1982).
     """
+    rng = apart(rng)
     n = integer("n", n, low=2)
     k = integer("k", k, low=1, high=n - 1)
     first, second = symmetric_matrix(rng, n), definite(rng, n)

@@ -12,7 +12,7 @@ from riemtr.arguments import check_nonnegative, check_positive, integer
 from riemtr.manifolds import adapt
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.random_data import skew_units
+from riemtr.problems.random_data import apart, skew_units
 from riemtr.problems.registry import Case, Truth, register
 
 # Up to here a squared distance is its power series, since its closed form loses digits near 0.
@@ -176,6 +176,7 @@ def hyperbolic_embedding(
     Sala, De Sa, Gu and Ré, *Representation tradeoffs for hyperbolic embeddings*, ICML 2018. Tabaghi
     and Dokmanić, *Hyperbolic distance matrices*, KDD 2020.
     """
+    rng = apart(rng)
     count, dimension = integer("count", count, low=3), integer("dimension", dimension, low=1)
     check_positive("radius", radius)
     check_nonnegative("noise", noise)

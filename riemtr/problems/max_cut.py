@@ -15,7 +15,7 @@ from riemtr.manifolds import Oblique
 from riemtr.problem import Problem
 from riemtr.problems.duality import block_bound
 from riemtr.problems.quadratic import QuadraticCost, TransposedRows
-from riemtr.problems.random_data import random_graph, skew_units
+from riemtr.problems.random_data import apart, random_graph, skew_units
 from riemtr.problems.registry import Case, Truth, register
 
 # Entries of all symmetric directions together beyond which they are not named: to look across them
@@ -84,6 +84,7 @@ def max_cut(
     >>> round(-result.cost, 6), round(-case.truth.bound(result.point), 4)
     (4.0, 4.0)
     """
+    rng = apart(rng)
     matrix = _random_weights(rng, n, degree) if weights is None else _checked(weights)
     n = matrix.shape[0]
     least = math.floor((math.sqrt(8.0 * n + 1.0) - 1.0) / 2.0) + 1

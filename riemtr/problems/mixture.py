@@ -14,7 +14,7 @@ from riemtr.errors import ArgumentError
 from riemtr.manifolds import Euclidean, PositiveDefinite, Product
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.random_data import definite
+from riemtr.problems.random_data import apart, definite
 from riemtr.problems.registry import Case, Truth, register
 
 # Draws of planted means before the farthest apart are taken as they are.
@@ -164,6 +164,7 @@ def gaussian_mixture(
     Mishra, Absil and Sepulchre, *Manopt, a Matlab toolbox for optimization on manifolds*, Journal
     of Machine Learning Research 15 (2014).
     """
+    rng = apart(rng)
     d, components = integer("d", d, low=1), integer("components", components, low=2)
     samples = integer("samples", samples, low=1)
     if samples <= 2 * components * (d + 1):

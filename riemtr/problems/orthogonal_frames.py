@@ -13,7 +13,7 @@ from riemtr.arguments import check_nonnegative, integer
 from riemtr.manifolds import Rotations, Stiefel
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.random_data import orthonormal, symmetric_stack
+from riemtr.problems.random_data import apart, orthonormal, symmetric_stack
 from riemtr.problems.registry import Case, Truth, register
 
 
@@ -114,6 +114,7 @@ def joint_diagonalisation(
     Analysis and Applications 17 (1996). Theis, Cason and Absil, *Soft dimension reduction for ICA
     by joint diagonalization on the Stiefel manifold*, ICA 2009.
     """
+    rng = apart(rng)
     n, count = integer("n", n, low=2), integer("count", count, low=1)
     check_nonnegative("noise", noise)
     basis = orthonormal(rng, n, n)
@@ -226,6 +227,7 @@ def ica(rng: np.random.Generator, n: int = 6, draws: int = 400) -> Case:
     Transactions on Neural Networks 10 (1999). Ablin, Cardoso and Gramfort, *Faster ICA under
     orthogonal constraint*, ICASSP 2018.
     """
+    rng = apart(rng)
     n, draws = integer("n", n, low=2), integer("draws", draws, low=1)
     order = 2 ** math.ceil(math.log2(n + 1))
     # The first row is constant, which would leave a source of one sign.
@@ -330,6 +332,7 @@ def tensor_decomposition(
     models*, Journal of Machine Learning Research 15 (2014). Ge, Huang, Jin and Yuan, *Escaping from
     saddle points: online stochastic gradient for tensor decomposition*, COLT 2015.
     """
+    rng = apart(rng)
     n = integer("n", n, low=1)
     rank = integer("rank", rank, low=1, high=n)
     check_nonnegative("noise", noise)

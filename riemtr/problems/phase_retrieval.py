@@ -11,6 +11,7 @@ from riemtr.errors import ArgumentError
 from riemtr.manifolds import Euclidean
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
+from riemtr.problems.random_data import apart
 from riemtr.problems.registry import Case, Truth, register
 
 
@@ -99,6 +100,7 @@ def phase_retrieval(
     Mathematics 18 (2018). Candès, Li and Soltanolkotabi, *Phase retrieval via Wirtinger flow*, IEEE
     Transactions on Information Theory 61 (2015).
     """
+    rng = apart(rng)
     n = integer("n", n, low=1)
     m = 8 * n if m is None else integer("m", m, low=1)
     if m < max(4 * n - 4, n):

@@ -21,6 +21,7 @@ from riemtr.problems.duality import block_bound
 from riemtr.problems.g2o import PoseGraph, read_g2o
 from riemtr.problems.quadratic import LeastSquaresCost, PoseRows
 from riemtr.problems.random_data import (
+    apart,
     block_rows,
     nearest_rotations,
     perturbed,
@@ -93,6 +94,7 @@ def pose_graph(
     38 (2019). Carlone, Tron, Daniilidis and Dellaert, *Initialization techniques for 3D SLAM*,
     ICRA 2015.
     """
+    rng = apart(rng)
     starts = {"chordal": _chordal_start, "random": _random_start}
     if initial not in starts:
         raise unknown_name("initial", initial, starts)

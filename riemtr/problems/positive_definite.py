@@ -10,7 +10,7 @@ from riemtr.arguments import integer, real
 from riemtr.manifolds import PositiveDefinite
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.random_data import definite, symmetric_stack
+from riemtr.problems.random_data import apart, definite, symmetric_stack
 from riemtr.problems.registry import Case, Truth, register
 
 # Relative gap of two eigenvalues below which their divided difference is a derivative: the error
@@ -187,6 +187,7 @@ def karcher_mean(
     Jeuris, Vandebril and Vandereycken, *A survey and comparison of contemporary algorithms for
     computing the matrix geometric mean*, Electronic Transactions on Numerical Analysis 39 (2012).
     """
+    rng = apart(rng)
     n, count = integer("n", n, low=1), integer("count", count, low=2)
     spread = real("spread", spread, low=0.0)
     vectors = spread * symmetric_stack(rng, count, n)
@@ -238,6 +239,7 @@ def geometric_median(
     Fletcher, Venkatasubramanian and Joshi, *The geometric median on Riemannian manifolds with
     application to robust atlas estimation*, NeuroImage 45 (2009).
     """
+    rng = apart(rng)
     n, pairs = integer("n", n, low=2), integer("count", count, low=4) // 2
     smoothing = real("smoothing", smoothing, low=0.0, high=0.1)
     vectors = _balanced_vectors(rng, pairs, n, smoothing)

@@ -10,6 +10,15 @@ import scipy.sparse
 from riemtr.manifolds.stiefel import symmetric
 
 
+def apart(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator for the data of a problem, with a stream of its own.
+
+    Whoever solves a problem with the seed it was built with draws the start from the same stream,
+    and would begin at the very solution that was planted.
+    """
+    return np.random.default_rng(int(rng.integers(2**63)))
+
+
 def symmetric_matrix(rng: np.random.Generator, n: int) -> np.ndarray:
     """Return a Gaussian symmetric matrix with a spectrum of about [-1, 1]."""
     matrix = rng.standard_normal((n, n))

@@ -13,7 +13,7 @@ from riemtr.arguments import check_positive, integer
 from riemtr.manifolds import Oblique
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.random_data import skew_units
+from riemtr.problems.random_data import apart, skew_units
 from riemtr.problems.registry import Case, Truth, register
 
 # Squared distance below which two points coincide as far as rounding can tell.
@@ -141,6 +141,7 @@ def thomson(rng: np.random.Generator, n: int = 12, dimension: int = 3) -> Case:
     Mathematics and Applications 3 (1993). Saff and Kuijlaars, *Distributing many points on a
     sphere*, Mathematical Intelligencer 19 (1997).
     """
+    rng = apart(rng)
     n, dimension = integer("n", n, low=2), integer("dimension", dimension, low=2)
     manifold = Oblique(dimension, n)
     known = sharp_inner_products(dimension, n)
@@ -278,6 +279,7 @@ def packing(
     Punktsystems*, Jahresbericht der DMV 53 (1943). Cohn and Kumar, *Universally optimal
     distribution of points on spheres*, Journal of the American Mathematical Society 20 (2007).
     """
+    rng = apart(rng)
     n, dimension = integer("n", n, low=2), integer("dimension", dimension, low=2)
     check_positive("smoothing", smoothing)
     manifold = Oblique(dimension, n)

@@ -17,6 +17,7 @@ from riemtr.problems.quadratic import (
     RotationRows,
 )
 from riemtr.problems.random_data import (
+    apart,
     block_rows,
     nearest_rotations,
     perturbed,
@@ -61,6 +62,7 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
     likelihood semidefinite relaxation for angular synchronization*, Mathematical Programming 163
     (2017).
     """
+    rng = apart(rng)
     n = integer("n", n, low=2)
     check_nonnegative("noise", noise)
     planted = np.exp(2j * math.pi * rng.random(n))
@@ -133,6 +135,7 @@ def rotation_averaging(
     synchronization over the special Euclidean group*, International Journal of Robotics Research
     38 (2019).
     """
+    rng = apart(rng)
     k, d = integer("k", k, low=2), integer("d", d, low=2)
     degree = integer("degree", degree, low=1)
     check_nonnegative("noise", noise)

@@ -103,6 +103,16 @@ def test_the_true_point_is_what_the_truth_says(name):
 
 
 @pytest.mark.parametrize("name", available())
+def test_a_solver_with_the_seed_of_the_data_does_not_start_at_the_solution(name):
+    case = small(name, 0)
+    if case.truth.point is None:
+        pytest.skip("no solution is planted")
+    for start in (case.problem.random_point(0), case.problem.random_point((0, 0, 0)), case.start):
+        measure = case.truth.distance or case.truth.error
+        assert measure(start) > 1e-2
+
+
+@pytest.mark.parametrize("name", available())
 def test_symmetries_are_all_that_is_flat(name):
     case = small(name, 0)
     result = solved(case, 0)

@@ -44,7 +44,7 @@ def test_the_preconditioner_is_symmetric_and_saves_products():
     solver = riemtr.PracticalTRM(goal="first-order")
     with_it, without = (solver.solve(problem, case.start) for problem in (case.problem, plain))
     assert with_it.cost == pytest.approx(without.cost, rel=1e-6)
-    assert with_it.counts.hessian_products < 0.2 * without.counts.hessian_products
+    assert with_it.counts.hessian_products < 0.5 * without.counts.hessian_products
 
 
 def test_a_motion_of_all_changes_nothing():
