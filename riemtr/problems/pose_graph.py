@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, splu
+from scipy.sparse.linalg import splu
 
 from riemtr.arguments import check_nonnegative, integer
 from riemtr.errors import ArgumentError, unknown_name
@@ -112,8 +112,9 @@ def pose_graph(
     )
 
     def bound(point: Any) -> float:
-        factor = cost.rows.stacked(point)[: d * k]
-        return block_bound(elimination.operator, factor, d)
+        turned = cost.rows.stacked(point)[: d * k]
+        best = np.concatenate([turned, elimination.places(turned)[1:]])
+        return block_bound(elimination.normal, best, d, d * k)
 
     exact = planted is not None and noise == 0.0
     error = None if planted is None else partial(_pose_distance, planted=planted)
@@ -208,32 +209,31 @@ class _NormalEquations:
 
 
 class _Elimination:
-    """The best places for given rotations, and the form of rotations that is left.
+    """The best places for given rotations. Only differences count: the first is at the origin.
 
     Parameters
     ----------
     normal : sparse matrix
         The matrix J'J of the cost.
     d, k : int
+
+    Attributes
+    ----------
+    normal : sparse matrix
+        The same without the first place, positive definite in the others.
     """
 
     def __init__(self, normal: Any, d: int, k: int):
         end = d * k
-        self._turns = normal[:end, :end].tocsr()
-        self._mixed = normal[end:, :end].tocsr()
-        # Only differences of places count: the first is kept at the origin.
-        self._factor = splu(normal[end + 1 :, end + 1 :].tocsc())
-        self.operator = LinearOperator(
-            (end, end), matvec=self._reduced, matmat=self._reduced, dtype=float
-        )
+        kept = np.delete(np.arange(normal.shape[0]), end)
+        self.normal = normal[kept][:, kept].tocsc()
+        self._mixed = self.normal[end:, :end].tocsr()
+        self._factor = splu(self.normal[end:, end:])
 
     def places(self, stacked: np.ndarray) -> np.ndarray:
         """Return the places that are best for rotations, of which all transposes are stacked."""
-        right = -(self._mixed @ stacked)
-        return np.concatenate([np.zeros_like(right[:1]), self._factor.solve(right[1:])])
-
-    def _reduced(self, stacked: np.ndarray) -> np.ndarray:
-        return self._turns @ stacked + self._mixed.T @ self.places(stacked)
+        others = self._factor.solve(-(self._mixed @ stacked))
+        return np.concatenate([np.zeros_like(others[:1]), others])
 
 
 def _chordal_start(rng: np.random.Generator, cost: LeastSquaresCost, d: int, k: int) -> np.ndarray:
