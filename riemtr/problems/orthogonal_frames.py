@@ -160,23 +160,32 @@ class IndependenceCost:
 
 
 class IndependencePoint:
-    """The cost at one point: the estimated sources X'Y serve everything."""
+    """The cost at one point: the estimated sources s = X'Y and exp(-2|s|) serve everything.
+
+    With e = exp(-2|s|), log cosh(s) = |s| + log(1 + e) - log 2 and tanh|s| = (1 - e) / (1 + e), at
+    any scale.
+    """
 
     def __init__(self, owner: IndependenceCost, point: np.ndarray):
         self._data = owner.data
         self._samples = owner.data.shape[1]
         self._sources = point.T @ owner.data
+        decay = np.abs(self._sources)
+        self._total = float(decay.sum())
+        decay *= -2.0
+        self._decay = np.exp(decay, out=decay)
 
     @lazy
     def value(self) -> float:
-        """The cost; log cosh does not overflow as |s| + log(1 + exp(-2|s|)) - log 2."""
-        sizes = np.abs(self._sources)
-        total = float(np.sum(sizes + np.log1p(np.exp(-2.0 * sizes))))
+        """The cost."""
+        total = self._total + float(np.log1p(self._decay).sum())
         return total / self._samples - math.log(2.0) * len(self._sources)
 
     @lazy
     def _slopes(self) -> np.ndarray:
-        return np.tanh(self._sources)
+        slopes = 1.0 - self._decay
+        slopes /= 1.0 + self._decay
+        return np.copysign(slopes, self._sources, out=slopes)
 
     @lazy
     def gradient(self) -> np.ndarray:
@@ -185,11 +194,16 @@ class IndependencePoint:
 
     @lazy
     def _curvatures(self) -> np.ndarray:
-        return (1.0 - self._slopes**2) / self._samples
+        curvatures = self._slopes**2
+        np.subtract(1.0, curvatures, out=curvatures)
+        curvatures /= self._samples
+        return curvatures
 
     def hessian(self, vector: np.ndarray) -> np.ndarray:
         """Euclidean Hessian product."""
-        return self._data @ (self._curvatures * (vector.T @ self._data)).T
+        along = vector.T @ self._data
+        along *= self._curvatures
+        return self._data @ along.T
 
 
 @register("ica")
