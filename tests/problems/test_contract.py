@@ -18,14 +18,15 @@ SMALL = {"dictionary-learning": {"n": 8, "p": 1500, "mu": 0.5}}
 # The relaxation behind the bound of these is tight.
 TIGHT = {"max-cut", "phase-synchronisation", "pose-graph", "rotation-averaging", "thomson"}
 SEEDS = [0, 1, 2]
+SOLVERS = [riemtr.PracticalTRM]
 
 
 def small(name, seed):
     return build(name, rng=seed, **SMALL.get(name, {}))
 
 
-def solved(case, seed):
-    return riemtr.PracticalTRM(relative_tolerance=1e-9).solve(case.problem, case.start, rng=seed)
+def solved(case, seed, kind=riemtr.PracticalTRM):
+    return kind(relative_tolerance=1e-9).solve(case.problem, case.start, rng=seed)
 
 
 @pytest.mark.parametrize("name", available())
@@ -59,9 +60,10 @@ def test_derivatives_agree_with_differences(name):
 
 @pytest.mark.parametrize("name", available())
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_solution_is_certified_and_the_truth_is_true(name, seed):
+@pytest.mark.parametrize("kind", SOLVERS)
+def test_the_solution_is_certified_and_the_truth_is_true(name, seed, kind):
     case = small(name, seed)
-    result = solved(case, seed)
+    result = solved(case, seed, kind)
     assert result.converged, result.status
     assert result.certified
     assert result.certificate.verdict == "minimizer"
