@@ -195,7 +195,6 @@ class RobustSubspaceCost:
 
     def __init__(self, data: np.ndarray, smoothing: float):
         self.data, self.smoothing = data, smoothing
-        self.lengths = np.sum(data**2, axis=0)
 
     def at(self, point: np.ndarray) -> RobustSubspacePoint:
         """Return the shared work at one point."""
@@ -208,10 +207,9 @@ class RobustSubspacePoint:
     def __init__(self, owner: RobustSubspaceCost, point: np.ndarray):
         self._data = owner.data
         self._coordinates = point.T @ owner.data
-        inside = np.sum(self._coordinates**2, axis=0)
-        # Rounding must not make a distance imaginary.
-        squares = np.maximum(owner.lengths - inside, 0.0)
-        self._roots = np.sqrt(squares + owner.smoothing**2)
+        # Not from squared lengths, whose difference has no digits where a distance is small.
+        outside = owner.data - point @ self._coordinates
+        self._roots = np.sqrt(np.sum(outside**2, axis=0) + owner.smoothing**2)
 
     @lazy
     def value(self) -> float:

@@ -64,6 +64,11 @@ def test_outliers_do_not_move_the_subspace(seed):
     assert np.count_nonzero(residuals < 1e-6) == 150 - 2 * (int(0.45 * 150) // 2)
 
 
+def test_distances_far_below_the_samples_have_their_digits():
+    case = build("robust-pca", rng=0, outliers=0.0, smoothing=1e-9)
+    assert case.problem.at(case.truth.point).cost == pytest.approx(1e-9, rel=1e-3)
+
+
 def test_without_outliers_it_is_the_space_of_the_samples():
     case = build("robust-pca", rng=0, outliers=0.0)
     left = np.linalg.svd(case.truth.details["data"])[0][:, :3]
