@@ -100,7 +100,7 @@ class HyperbolicStressPoint:
 
     @lazy
     def _outward(self) -> np.ndarray:
-        """What the growth of the metric towards the boundary adds to each point's own weight."""
+        """The share of the growing metric, towards the boundary, in each point's own weight."""
         return 2.0 * np.sum(self._weights * self._excess, axis=1, keepdims=True) / self._room
 
     @lazy

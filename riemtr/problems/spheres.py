@@ -22,7 +22,7 @@ _COINCIDE = 1e-300
 _DEGREE = 12
 # Inner products at which such a polynomial is held below the potential.
 _GRID = 2000
-# Those at which the excess that the grid has missed is measured.
+# Inner products at which the excess that the first grid has missed is measured.
 _FINE_GRID = 40001
 # Smoothing of the first stage of a packing: of the size of the inner products themselves.
 _FIRST_SMOOTHING = 1.0

@@ -1,4 +1,4 @@
-"""What every registered problem promises: right derivatives, a certified solution, a true truth."""
+"""The promise of every registered problem: derivatives, a certified solution, a true truth."""
 
 from __future__ import annotations
 
