@@ -18,6 +18,9 @@ from pymanopt.manifolds.fixed_rank import _FixedRankTangentVector
 from scipy.sparse.linalg import svds
 
 import riemtr
+from riemtr.problems.random_data import definite, orthonormal, perturbed
+from riemtr.problems.random_data import symmetric_matrix as symmetric
+from riemtr.problems.random_data import unit_vector as unit
 
 Array = np.ndarray
 
@@ -83,44 +86,15 @@ def pair(
 # -- random data --------------------------------------------------------------------------------
 
 
-def orthonormal(rng: np.random.Generator, n: int, p: int) -> Array:
-    return np.linalg.qr(rng.standard_normal((n, p)))[0]
-
-
 def unit_columns(rng: np.random.Generator, m: int, n: int) -> Array:
     columns = rng.standard_normal((m, n))
     return columns / np.linalg.norm(columns, axis=0)
-
-
-def unit(rng: np.random.Generator, n: int) -> Array:
-    vector = rng.standard_normal(n)
-    return vector / np.linalg.norm(vector)
-
-
-def symmetric(rng: np.random.Generator, n: int) -> Array:
-    """Return a Gaussian symmetric matrix with a spectrum of about [-1, 1]."""
-    matrix = rng.standard_normal((n, n))
-    return (matrix + matrix.T) / np.sqrt(8.0 * n)
 
 
 def rotations(rng: np.random.Generator, k: int) -> Array:
     stack = np.linalg.qr(rng.standard_normal((k, 3, 3)))[0]
     stack[:, :, 0] *= np.linalg.det(stack)[:, None]
     return stack
-
-
-def perturbed(rng: np.random.Generator, stack: Array, size: float) -> Array:
-    """Return rotations turned by random angles of a given size."""
-    u, _, vt = np.linalg.svd(stack + size * rng.standard_normal(stack.shape))
-    u[:, :, -1] *= np.linalg.det(u @ vt)[:, None]
-    return u @ vt
-
-
-def definite(rng: np.random.Generator, *shape: int) -> Array:
-    """Return positive definite matrices with condition numbers of about 10 to 100."""
-    n = shape[-1]
-    factor = rng.standard_normal((*shape, 2 * n))
-    return factor @ np.swapaxes(factor, -1, -2) / (2 * n)
 
 
 def random_graph(rng: np.random.Generator, n: int, degree: int) -> tuple[Array, Array]:

@@ -121,6 +121,9 @@ def compare(
 
     - `riemtr compare rayleigh --solvers practical,exact:radius=0.05,mypackage.mymodule:MySolver`
 
+    - `riemtr compare zoo --starts 2 --out found` runs all problems that come with riemtr, at two
+    sizes; `zoo:size=small` only the small ones
+
     - `riemtr compare dictionary-recovery --solvers riemtr,picard-o,fastica -p n=30`
     """
     limits = ("tolerances", "curvature_tolerance", "max_seconds", "repeats")

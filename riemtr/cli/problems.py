@@ -83,4 +83,7 @@ def _knowledge(truth: registry.Truth | None) -> str:
         return "not known"
     if truth.cost is not None and truth.distance is not None:
         return "known, with its cost: the result is compared with both"
+    if truth.cost is None and truth.distance is None:
+        known = [truth.bound and "a bound that no point beats", truth.error and "what was planted"]
+        return f"not known, but {' and '.join(filter(None, known))}: the result is compared with it"
     return "known: the result is compared with it"

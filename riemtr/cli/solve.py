@@ -248,6 +248,11 @@ def _compared(result: Result, truth: Truth) -> str:
         )
         if not lowest and result.converged:
             parts.append("a local minimum, not the lowest: try another --rng")
+    if truth.error is not None and truth.distance is None:
+        parts.append(f"{truth.error(result.point):.2e} from what the noisy data were made from")
+    if truth.bound is not None:
+        gap = result.cost - truth.bound(result.point)
+        parts.append(f"no point anywhere is lower by more than {max(gap, 0.0):.1e}")
     return "; ".join(parts)
 
 

@@ -15,6 +15,7 @@ from riemtr.imports import place
 from riemtr.problem import Problem, as_problem
 from riemtr.problems import Case
 from riemtr.problems.registry import is_path
+from riemtr.problems.zoo import expanded
 
 _OBJECTS = (Case, Problem, pymanopt.Problem)
 _WORDS = {"true": True, "false": False, "none": None}
@@ -22,6 +23,8 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 def labelled(problems: Any) -> dict[str, Any]:
     """Return what was given as problems by label; a dict has labels of its own.
+
+    The name "zoo" stands for all of riemtr's own problems, at two sizes.
 
     Examples
     --------
@@ -32,7 +35,8 @@ def labelled(problems: Any) -> dict[str, Any]:
         return distinct("problems", list(problems.items()), "see `riemtr problems`")
     single = isinstance(problems, (str, *_OBJECTS)) or _is_pair(problems)
     listed = [problems] if single or not isinstance(problems, Iterable) else problems
-    return distinct("problems", [(_label(one), one) for one in listed], "see `riemtr problems`")
+    given = [(_label(one), one) for each in listed for one in expanded(each)]
+    return distinct("problems", given, "see `riemtr problems`")
 
 
 def distinct(parameter: str, named: list[tuple[str, Any]], remedy: str) -> dict[str, Any]:

@@ -215,8 +215,9 @@ def _anywhere(manifold: Manifold) -> Any:
 
 def _kinds(cost: Any, given: dict[str, Any]) -> Derivatives:
     """Return of what kinds the derivatives are that are given, or come with the cost."""
-    if isinstance(cost, PymanoptCost):
-        return cost.derivatives
+    own = getattr(cost, "derivatives", None)
+    if isinstance(own, Derivatives):
+        return own
     gradient = "euclidean" if given["riemannian_gradient"] is None else "riemannian"
     if given["riemannian_hessian"] is not None:
         return Derivatives(gradient, "riemannian")

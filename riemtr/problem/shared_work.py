@@ -10,6 +10,9 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
     Pairs of an easier cost and a gradient tolerance, easiest first, for continuation.
 ``dtype`` on the cost
     The floating-point type it computes in, for random starts and for tolerances.
+``derivatives`` on the cost
+    The kinds of its derivatives, a :class:`riemtr.problem.evaluation.Derivatives`, where they are
+    Riemannian and not Euclidean: vectors are then those of the manifold.
 ``has_hessian`` at a point
     False where there is none at that point; differences of gradients take its place.
 ``hessian_matrix()`` at a point

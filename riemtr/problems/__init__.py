@@ -1,6 +1,20 @@
 """L2: the registry of problems, and the problems in it."""
 
-from riemtr.problems import catalogue  # noqa: F401 - fills the registry
+from riemtr.problems import (  # noqa: F401 - they fill the registry
+    catalogue,
+    completion,
+    components,
+    frames,
+    hyperbolic,
+    max_cut,
+    mixture,
+    orthogonal_frames,
+    phase_retrieval,
+    pose_graph,
+    positive_definite,
+    spheres,
+    synchronisation,
+)
 from riemtr.problems.dictionary_learning import DictionaryCost, dictionary_problem
 from riemtr.problems.registry import Case, Truth, available, build, describe, register
 

@@ -25,22 +25,31 @@ from riemtr.errors import unknown_name
 from riemtr.manifolds import FixedRank, Grassmann, PositiveDefinite, Product, Sphere, Stiefel
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import dictionary_problem
+from riemtr.problems.random_data import symmetric_matrix
 from riemtr.problems.registry import Case, Truth, register
-
-
-def _symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
-    matrix = rng.standard_normal((n, n))
-    return (matrix + matrix.T) / math.sqrt(8.0 * n)
 
 
 @register("rayleigh")
 def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
-    """Smallest eigenpair of a random symmetric matrix: x'Ax on the sphere.
+    r"""Smallest eigenpair of a random symmetric matrix: x'Ax on the sphere.
 
-    Every other eigenvector is a saddle point, or the maximizer.
+    .. math:: \min_{|x| = 1} x'Ax
+
+    on the manifold ``Sphere(n)``. The minimum is the smallest eigenvalue, attained at its
+    eigenvector and at minus it; every other eigenvector is a saddle point, or the maximizer. The
+    truth is LAPACK's; ``truth.distance`` is the angle with the eigenvector.
+
+    Parameters
+    ----------
+    n : int
+        Size of the matrix, a Gaussian one with a spectrum of about [-1, 1].
+
+    References
+    ----------
+    Absil, Mahony and Sepulchre, *Optimization Algorithms on Matrix Manifolds*, Princeton (2008).
     """
     n = integer("n", n, low=1)
-    matrix = _symmetric(rng, n)
+    matrix = symmetric_matrix(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     sphere = Sphere(n)
     problem = Problem(
@@ -54,6 +63,7 @@ def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
         cost=float(values[0]),
         distance=lambda x: min(sphere.dist(x, target), sphere.dist(x, -target)),
         details={"matrix": matrix, "eigenvalues": values, "eigenvectors": vectors},
+        point=target,
     )
     return Case(problem, sphere.random_point(rng), truth)
 
@@ -70,7 +80,12 @@ def dictionary_learning(
     image: str | None = None,
     scale: float = 1.0,
 ) -> Case:
-    """One row of a sparse matrix from Y = AX: the paper's log-cosh cost on the sphere.
+    r"""One row of a sparse matrix from Y = AX: the paper's log-cosh cost on the sphere.
+
+    .. math:: \min_{|q| = 1} \frac1p \sum_{k=1}^p \mu \log\cosh(q'y_k / \mu)
+
+    on the manifold ``Sphere(n)``. With an orthogonal dictionary A the minimizers are close to its
+    columns and to minus them; ``truth.distance`` is the distance from the nearest.
 
     Parameters
     ----------
@@ -83,11 +98,17 @@ def dictionary_learning(
     mu : float
         Smoothing parameter.
     dictionary : {"orthogonal", "identity"}
+        The matrix A: a random orthogonal one, or none.
     image : str, optional
         Name of a bundled image, or a path: its whitened 8 x 8 patches instead of synthetic data;
         nothing is known about the solution then. Needs the extra ``images``.
     scale : float
         Standard deviation of the whitened patches.
+
+    References
+    ----------
+    Sun, Qu and Wright, *Complete dictionary recovery over the sphere II: recovery by Riemannian
+    trust-region method*, IEEE Transactions on Information Theory 63 (2017).
     """
     made_up = {"n": n, "p": p, "theta": theta, "k": k, "dictionary": dictionary}
     _check_source(image, made_up, scale)
@@ -149,10 +170,30 @@ def _whitened_patches(image: str) -> np.ndarray:
 
 @register("invariant-subspace")
 def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Case:
-    """Smallest invariant subspace of a symmetric matrix: trace X'AX on the Grassmann manifold."""
+    r"""Smallest invariant subspace of a symmetric matrix: trace X'AX on the Grassmann manifold.
+
+    .. math:: \min_{X'X = I} \operatorname{tr}(X'AX)
+
+    over the k-dimensional subspaces of n-dimensional space, the manifold ``Grassmann(n, k)``. The
+    minimum is the sum of the k smallest eigenvalues; every other invariant subspace is a saddle
+    point, or the maximizer. The truth is LAPACK's; ``truth.distance`` is the Frobenius distance of
+    the projections onto the two subspaces.
+
+    Parameters
+    ----------
+    n : int
+        Size of the matrix, a Gaussian one with a spectrum of about [-1, 1].
+    k : int
+        Dimension of the subspace.
+
+    References
+    ----------
+    Edelman, Arias and Smith, *The geometry of algorithms with orthogonality constraints*, SIAM
+    Journal on Matrix Analysis and Applications 20 (1998).
+    """
     n = integer("n", n, low=1)
     k = integer("k", k, low=1, high=n)
-    matrix = _symmetric(rng, n)
+    matrix = symmetric_matrix(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     manifold = Grassmann(n, k)
     problem = Problem(
@@ -166,16 +207,37 @@ def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Cas
         cost=float(values[:k].sum()),
         distance=lambda x: float(np.linalg.norm(x @ x.T - target @ target.T)),
         details={"matrix": matrix, "eigenvectors": vectors},
+        point=target,
     )
     return Case(problem, manifold.random_point(rng), truth)
 
 
 @register("brockett")
 def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
-    """Brockett cost, trace X'AXD on the Stiefel manifold: the smallest eigenvectors, in order."""
+    r"""Brockett cost, trace X'AXD on the Stiefel manifold: the smallest eigenvectors, in order.
+
+    .. math:: \min_{X'X = I} \operatorname{tr}(X'AXD), \qquad D = \operatorname{diag}(k, \dots, 1)
+
+    on the manifold ``Stiefel(n, k)``. The columns of a minimizer are the eigenvectors of the k
+    smallest eigenvalues in ascending order, each with either sign; other eigenvectors, and other
+    orders, are saddle points. The truth is LAPACK's; ``truth.distance`` says by how much the
+    columns miss their eigenvectors.
+
+    Parameters
+    ----------
+    n : int
+        Size of the matrix, a Gaussian one with a spectrum of about [-1, 1].
+    k : int
+        Number of eigenvectors.
+
+    References
+    ----------
+    Brockett, *Dynamical systems that sort lists, diagonalize matrices, and solve linear programming
+    problems*, Linear Algebra and its Applications 146 (1991).
+    """
     n = integer("n", n, low=1)
     k = integer("k", k, low=1, high=n)
-    matrix = _symmetric(rng, n)
+    matrix = symmetric_matrix(rng, n)
     weights = np.arange(k, 0, -1, dtype=float)
     values, vectors = np.linalg.eigh(matrix)
     manifold = Stiefel(n, k)
@@ -190,15 +252,32 @@ def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
         cost=float(values[:k] @ weights),
         distance=lambda x: float(np.linalg.norm(np.abs(np.sum(x * target, axis=0)) - 1.0)),
         details={"matrix": matrix, "weights": weights},
+        point=target,
     )
     return Case(problem, manifold.random_point(rng), truth)
 
 
 @register("covariance")
 def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case:
-    """Maximum-likelihood covariance: log det X + trace X^-1 S over positive definite matrices.
+    r"""Maximum-likelihood covariance: log det X + trace X^-1 S over positive definite matrices.
 
-    Derivatives by autograd.
+    .. math:: \min_{X \succ 0} \log\det X + \operatorname{tr}(X^{-1} S)
+
+    on the manifold ``PositiveDefinite(n)``, where S is the second moment of Gaussian samples. The
+    minimizer is S itself, the only critical point: along geodesics the cost is convex, which it is
+    not along lines. Derivatives are by autograd. ``truth.distance`` is that from S in the metric.
+
+    Parameters
+    ----------
+    n : int
+        Dimension of the samples.
+    samples : int
+        Number of samples, more than n.
+
+    References
+    ----------
+    Wiesel, *Geodesic convexity and covariance estimation*, IEEE Transactions on Signal Processing
+    60 (2012).
     """
     n = integer("n", n, low=1)
     samples = integer("samples", samples, low=1)
@@ -217,15 +296,30 @@ def covariance(rng: np.random.Generator, n: int = 5, samples: int = 100) -> Case
         cost=float(np.linalg.slogdet(second_moment)[1]) + n,
         distance=lambda x: float(manifold.dist(x, second_moment)),
         details={"second_moment": second_moment},
+        point=second_moment,
     )
     return Case(Problem(manifold, cost), manifold.random_point(rng), truth)
 
 
 @register("singular-vectors")
 def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
-    """Leading singular pair of a matrix: -u'Mv on the product of two spheres.
+    r"""Leading singular pair of a matrix: -u'Mv on the product of two spheres.
 
-    Derivatives by autograd. Every other pair of singular vectors is a saddle point.
+    .. math:: \min_{|u| = |v| = 1} -u'Mv
+
+    on the product of ``Sphere(m)`` and ``Sphere(n)``. The minimum is minus the largest singular
+    value; every other pair of singular vectors is a saddle point. Derivatives are by autograd. The
+    truth is LAPACK's; ``truth.distance`` is the Euclidean distance from the leading pair, or from
+    minus it.
+
+    Parameters
+    ----------
+    m, n : int
+        Size of the matrix.
+
+    References
+    ----------
+    Helmke and Moore, *Optimization and Dynamical Systems*, Springer (1994).
     """
     m, n = integer("m", m, low=1), integer("n", n, low=1)
     matrix = rng.standard_normal((m, n)) / math.sqrt(m)
@@ -240,16 +334,37 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
             math.hypot(np.linalg.norm(u - sign * left[:, 0]), np.linalg.norm(v - sign * right[0]))
         )
 
-    truth = Truth(cost=-float(values[0]), distance=distance, details={"matrix": matrix})
+    truth = Truth(
+        cost=-float(values[0]),
+        distance=distance,
+        details={"matrix": matrix},
+        point=[left[:, 0], right[0]],
+    )
     return Case(problem, manifold.random_point(rng), truth)
 
 
 @register("low-rank")
 def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) -> Case:
-    """Best low-rank approximation of a matrix, on the manifold of fixed-rank matrices.
+    r"""Best low-rank approximation of a matrix, on the manifold of fixed-rank matrices.
 
-    The gradient is autograd's. Derivatives by the factors do not determine the Riemannian Hessian,
-    so it is taken by differences.
+    .. math:: \min_{\operatorname{rank} X = r} \tfrac12 |X - M|_F^2
+
+    on the manifold ``FixedRank(m, n, r)``. The solution is the truncated singular value
+    decomposition (Eckart and Young); other choices of singular vectors are saddle points. The
+    gradient is autograd's. Derivatives by the factors do not determine the Riemannian Hessian, so
+    it is taken by differences. ``truth.distance`` is the Frobenius distance from the solution.
+
+    Parameters
+    ----------
+    m, n : int
+        Size of the matrix, a Gaussian one.
+    rank : int
+        The rank r.
+
+    References
+    ----------
+    Vandereycken, *Low-rank matrix completion by Riemannian optimization*, SIAM Journal on
+    Optimization 23 (2013).
     """
     m, n = integer("m", m, low=1), integer("n", n, low=1)
     rank = integer("rank", rank, low=1, high=min(m, n))
@@ -265,5 +380,6 @@ def low_rank(rng: np.random.Generator, m: int = 8, n: int = 6, rank: int = 2) ->
         cost=0.5 * float(np.sum(values[rank:] ** 2)),
         distance=lambda x: float(np.linalg.norm((x[0] * x[1]) @ x[2] - best)),
         details={"matrix": matrix},
+        point=(left[:, :rank], values[:rank], right[:rank]),
     )
     return Case(Problem(manifold, cost), manifold.random_point(rng), truth)

@@ -25,7 +25,7 @@ def test_every_problem_is_listed_with_its_sentence_and_its_defaults():
     assert "theta=0.2" in text
 
 
-@pytest.mark.parametrize("name", ["rayleigh", "dictionary-learning", "singular-vectors"])
+@pytest.mark.parametrize("name", riemtr.problems.available())
 def test_details_of_one_say_where_it_is_searched_and_how_to_solve_it(name):
     outcome = run("problems", name)
     assert outcome.exit_code == 0

@@ -33,6 +33,23 @@ def test_the_optimum_is_found_and_explained(name):
     assert "gradient norm" in text  # the table
 
 
+@pytest.mark.parametrize("name", riemtr.problems.available())
+def test_every_problem_is_solved_as_it_is(name):
+    small = ["-p", "n=8", "-p", "p=2000"] if name == "dictionary-learning" else []
+    outcome = solve(name, *small)
+    assert outcome.exit_code == 0, outcome.output
+    text = words(outcome)
+    assert "a strict minimizer" in text
+    truth = riemtr.problems.build(name, rng=0).truth
+    for known, said in (
+        (truth.cost, "of the known minimum"),
+        (truth.distance, "from the known solution"),
+        (None if truth.distance else truth.error, "from what the noisy data were made from"),
+        (truth.bound, "no point anywhere is lower by more than"),
+    ):
+        assert (said in text) == (known is not None)
+
+
 def test_the_saved_point_is_the_truth(tmp_path):
     path = tmp_path / "run.npz"
     assert solve("rayleigh", "-p", "n=12", "--tolerance", 1e-10, "--out", path).exit_code == 0

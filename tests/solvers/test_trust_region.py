@@ -91,7 +91,8 @@ def test_every_subproblem_solves_every_problem(name, part):
     assert result.certificate.verdict == "minimizer"
     if case.truth.cost is not None:
         assert result.cost == pytest.approx(case.truth.cost, abs=1e-9)
-    assert case.truth.distance(result.point) < (1e-2 if name == "dictionary-learning" else 1e-4)
+    if case.truth.distance is not None:
+        assert case.truth.distance(result.point) < (1e-2 if name == "dictionary-learning" else 1e-4)
 
 
 @pytest.mark.parametrize("solver", [riemtr.ExactTRM(0.05), riemtr.PracticalTRM()], ids=str)
@@ -100,10 +101,18 @@ def test_both_methods_solve_every_problem(name, solver):
     small = {
         "dictionary-learning": {"n": 6, "p": 2000, "mu": 0.1},
         "low-rank": {"m": 4, "n": 3, "rank": 1},
+        "matrix-completion": {"m": 10, "n": 8, "rank": 1},
+        "max-cut": {"n": 10},
         "rayleigh": {"n": 12},
+        "rotation-averaging": {"k": 6},
     }
     case = riemtr.problems.build(name, rng=2, **small.get(name, {}))
     result = solver.solve(case.problem, case.start)
+    if isinstance(solver, riemtr.ExactTRM) and name in ("max-cut", "packing", "thomson"):
+        # All points may be turned at once, and not along a geodesic: steps of a fixed length in
+        # such a flat direction lead up again, which the method says.
+        assert result.status is Status.CYCLING
+        return
     assert result.converged, result
     assert result.certificate.verdict == "minimizer"
     if case.truth.cost is not None:
