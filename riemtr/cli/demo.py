@@ -20,7 +20,7 @@ from riemtr.errors import require
 from riemtr.files import check_folder, save_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery import figures as draw
-from riemtr.recovery.landscape import draw_landscape, escape_saddles
+from riemtr.recovery.figures import draw_landscape, escape_saddles
 
 FOLDER = Path("riemtr-demo")
 _PHOTOGRAPH = "camera"

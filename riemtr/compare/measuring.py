@@ -24,12 +24,21 @@ from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.interrupts import OutOfTime, deadline, interrupts_insisted_on
 from riemtr.problem import Counts, Evaluation
 from riemtr.problems import Case, Truth
-from riemtr.solvers import Result, ScipyLBFGSB, Status, TrustRegion
+from riemtr.solvers import (
+    ARC,
+    LBFGS,
+    ExactTRM,
+    PracticalTRM,
+    Result,
+    ScipyLBFGSB,
+    Status,
+    TrustRegion,
+)
 from riemtr.solvers.certificate import MINIMIZER, certify_evaluation, default_tolerances
 from riemtr.solvers.stopping import MaxSeconds
 
 # Solvers whose own history and clock are believed.
-_OWN_HISTORY = (TrustRegion, PymanoptSolver, ScipyLBFGSB)
+_OWN_HISTORY = (TrustRegion, ExactTRM, PracticalTRM, LBFGS, ARC, PymanoptSolver, ScipyLBFGSB)
 # The solver's own evaluation and riemtr's may differ in the last digits.
 _SLACK = 1.0 + 1e-6
 # A gradient norm within this factor of its tolerance is a narrow miss, and no failure.

@@ -6,6 +6,7 @@ from riemtr.problems import (  # noqa: F401 - they fill the registry
     components,
     frames,
     hyperbolic,
+    joint_dictionary,
     max_cut,
     mixture,
     orthogonal_frames,

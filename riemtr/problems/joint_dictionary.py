@@ -24,12 +24,16 @@ from typing import Any
 
 import numpy as np
 
+from riemtr.arguments import integer
+from riemtr.data import BernoulliGaussian, Orthogonal, dictionary_error
 from riemtr.data.blocks import Blocks
 from riemtr.data.partitioned import Partitioned
 from riemtr.manifolds import Euclidean, Rotations
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.surrogates import Surrogate
+from riemtr.problems.random_data import apart
+from riemtr.problems.registry import Case, Truth, register
+from riemtr.problems.surrogates import LogCosh, Surrogate
 
 # Entries of the data up to which h'' of every coefficient is kept for Hessian products.
 _KEPT_ENTRIES = 2**26
@@ -219,3 +223,112 @@ def full_problem(data: Data, surrogate: Surrogate) -> Problem:
     """Return the problem of finding all rows without the constraint that they are orthogonal."""
     n = data.shape[0]
     return Problem(Euclidean(n, n), JointCost(data, surrogate, constrained=False))
+
+
+def _whitened(
+    rng: np.random.Generator, n: int, p: int | None, theta: float, noise: float
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return whitened data of the paper's model, and what they were made from."""
+    n = integer("n", n, low=2)
+    samples = 200 * n if p is None else integer("p", p, low=n)
+    sample = BernoulliGaussian(n, samples, theta, Orthogonal(), noise).draw(apart(rng))
+    Y = sample.observations
+    values, vectors = np.linalg.eigh(Y @ Y.T / samples)
+    whitening = (vectors / np.sqrt(values)) @ vectors.T
+    return whitening @ Y, {"dictionary": sample.dictionary, "whitening": whitening}
+
+
+def _case(problem: Problem, start: np.ndarray, mu: float, made_of: dict[str, Any]) -> Case:
+    back, dictionary = np.linalg.inv(made_of["whitening"]), made_of["dictionary"]
+
+    def error(point: np.ndarray) -> float:
+        return dictionary_error(back @ np.linalg.inv(point.T), dictionary)
+
+    data = problem.cost.data.array
+    return Case(problem, start, Truth(error=error, details={**made_of, "data": data, "mu": mu}))
+
+
+@register("joint-dictionary")
+def joint_dictionary(
+    rng: np.random.Generator,
+    n: int = 8,
+    p: int | None = None,
+    theta: float = 0.2,
+    noise: float = 0.1,
+    mu: float = 0.5,
+) -> Case:
+    r"""All rows of a sparse matrix at once from whitened Y = AX: the paper's cost over rotations.
+
+    .. math:: f(Q) = \frac1p \sum_{k=1}^p \sum_{i=1}^n \mu \log\cosh(q_i' y_k / \mu),
+              \qquad Q \in SO(n)
+
+    with the directions :math:`q_i` as the columns of Q and the whitened samples :math:`y_k`. Rows
+    keep each other apart, so that no deflation is needed; every signed permutation of the true
+    directions is a minimizer, up to the smoothing, the noise and what p samples tell of whitening.
+    It is the problem that :func:`riemtr.recover_dictionary` solves first, and, at smaller mu, its
+    ``refine="orthogonal"``.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    p : int or None
+        Number of samples; 200 n if None.
+    theta : float
+        Share of nonzero coefficients, Bernoulli-Gaussian.
+    noise : float
+        Standard deviation of Gaussian noise in the data.
+    mu : float
+        Smoothing parameter, for rows of root mean square 1.
+
+    References
+    ----------
+    J. Sun, Q. Qu and J. Wright, *Complete Dictionary Recovery over the Sphere II*, IEEE
+    Transactions on Information Theory 63(2), 2017.
+    P. Ablin, J.-F. Cardoso and A. Gramfort, *Faster ICA under orthogonal constraint*, ICASSP 2018.
+    """
+    data, made_of = _whitened(rng, n, p, theta, noise)
+    problem = orthogonal_problem(Blocks(data), LogCosh(mu))
+    return _case(problem, problem.random_point(rng), mu, made_of)
+
+
+@register("full-dictionary")
+def full_dictionary(
+    rng: np.random.Generator,
+    n: int = 8,
+    p: int | None = None,
+    theta: float = 0.2,
+    noise: float = 0.1,
+    mu: float = 0.5,
+) -> Case:
+    r"""All rows of a sparse matrix at once from whitened Y = AX, not bound to be orthogonal.
+
+    .. math:: g(B) = \frac1p \sum_{k=1}^p \sum_{i=1}^n \mu \log\cosh(b_i' y_k / \mu) - \log|\det B|
+
+    over all square matrices B, with the directions :math:`b_i` as columns: minus the log-likelihood
+    of independent rows. Whitening makes rows orthogonal only up to :math:`1/\sqrt p`, an error that
+    this estimate does not have. The scale of the rows is part of the solution. It is the problem
+    of ``refine="full"`` in :func:`riemtr.recover_dictionary`.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    p : int or None
+        Number of samples; 200 n if None.
+    theta : float
+        Share of nonzero coefficients, Bernoulli-Gaussian.
+    noise : float
+        Standard deviation of Gaussian noise in the data.
+    mu : float
+        Smoothing parameter, for rows of root mean square 1.
+
+    References
+    ----------
+    P. Ablin, J.-F. Cardoso and A. Gramfort, *Faster independent component analysis by
+    preconditioning with Hessian approximations*, IEEE Transactions on Signal Processing 66(15),
+    2018.
+    """
+    data, made_of = _whitened(rng, n, p, theta, noise)
+    problem = full_problem(Blocks(data), LogCosh(mu))
+    return _case(problem, Rotations(len(data)).random_point(rng), mu, made_of)

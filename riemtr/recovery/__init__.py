@@ -2,10 +2,10 @@
 
 from riemtr.progress import Progress
 from riemtr.recovery.pipeline import recover_dictionary, recover_row
-from riemtr.recovery.preconditioning import Preconditioned, numerical_rank, precondition
 from riemtr.recovery.report import Atom, Recovery
 from riemtr.recovery.rounding import Rounding, round_direction
 from riemtr.recovery.solving import Solve
+from riemtr.recovery.whitening import Preconditioned, numerical_rank, precondition
 
 __all__ = [
     "Atom",

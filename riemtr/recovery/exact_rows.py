@@ -236,7 +236,7 @@ def prove(
     # On the sample t is that of the guess and the correction together; elsewhere the guess alone.
     inside = np.abs(((multipliers + correction) @ samples) * weights)
     farthest = np.maximum(farthest, inside.max(axis=1, initial=0.0))
-    # What is left could be spread over the zeros at this price: see riemtr.recovery.l1_gap.
+    # What is left could be spread over the zeros at this price: see riemtr.recovery.l1_program.
     last, left = _corrected(samples, weights, left, rows)
     price = np.abs((last @ samples) * weights).max(axis=1, initial=0.0)
     outside = np.sqrt(np.einsum("ij,ij->i", left, left))

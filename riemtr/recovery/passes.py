@@ -44,10 +44,8 @@ from riemtr.recovery.evidence import (
     sparser_combinations,
 )
 from riemtr.recovery.exact_rows import FEWEST_DIGITS, Snapped, on_many_zeros, prove, snap
-from riemtr.recovery.preconditioning import Preconditioned
-from riemtr.recovery.reconstruction import NormalForm, mean_share, normal_form
 from riemtr.recovery.refining import Refined, refine
-from riemtr.recovery.report import Atom, Encoder, Recovery
+from riemtr.recovery.report import Atom, Encoder, NormalForm, Recovery, mean_share, normal_form
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.solving import (
     RowSolver,
@@ -58,6 +56,7 @@ from riemtr.recovery.solving import (
     solve_jointly,
     solves_of,
 )
+from riemtr.recovery.whitening import Preconditioned
 from riemtr.recovery.zeros import clear_rounding
 from riemtr.store import Record, Store
 

@@ -23,12 +23,11 @@ from riemtr.identity import describe, digest
 from riemtr.problems.surrogates import LogCosh, Surrogate, as_surrogate
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.recovery.passes import ORDERS, Plan, Run
-from riemtr.recovery.preconditioning import Preconditioned
-from riemtr.recovery.preconditioning import precondition as whiten
 from riemtr.recovery.refining import FORMS
 from riemtr.recovery.report import Atom, Recovery, in_units_of
 from riemtr.recovery.solving import RowSolver
-from riemtr.recovery.units import check_range, in_safe_units
+from riemtr.recovery.whitening import Preconditioned, check_range, in_safe_units
+from riemtr.recovery.whitening import precondition as whiten
 from riemtr.store import Store, read_store
 
 _LEAST_MU = 1e-30  # over the size of scaled data: less smooths nothing, and its inverse overflows

@@ -25,11 +25,11 @@ from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
-from riemtr.recovery.l1_gap import relative_gap
 from riemtr.recovery.l1_interior_point import Regression
 from riemtr.recovery.l1_program import (
     balanced_length,
     balanced_program,
+    relative_gap,
     uncertainty,
     unit_vector,
 )

@@ -1,24 +1,81 @@
-"""Singular values and whitened copies of data, in passes.
+"""Preconditioning: turn data with any complete dictionary into data with an orthogonal one.
 
-Forming ``Y Y'`` squares the condition number. Data that are not well conditioned are therefore
-whitened in several passes, each on the result of the one before (as in CholeskyQR2), and what comes
-out has orthogonal rows to rounding at any condition number that is not a numerical rank deficiency.
-Blocks of columns keep the memory at that of the result.
+With ``Y = A X`` and X as in the paper's model, ``(Y Y')^(-1/2) Y`` is close to ``Q X`` with Q
+orthogonal (eq. precon_def): what is proved for orthogonal dictionaries then applies.
+
+**Scale.** By default the whitened data satisfy ``(1/p) data data' = I``: for every unit q the
+entries of ``q' data`` have mean square 1, whatever the units of Y. The smoothing parameter mu
+is therefore relative to the root mean square of what it smooths, and its default means the same
+on any data. The paper multiplies by ``sqrt(theta)``, so that the *nonzero* coefficients have
+variance 1; theta is unknown in practice, so it is used only where it is given.
 """
 
 from __future__ import annotations
 
+import math
+import operator
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 import numpy as np
 
+from riemtr.arguments import real
 from riemtr.data.aligned_arrays import empty_aligned
 from riemtr.data.blocks import Blocks, gram, product_blocks
+from riemtr.data.dask_arrays import as_data, is_dask_array
+from riemtr.data.matrices import largest_entry
 from riemtr.data.partitioned import Matrix, Partitioned
-from riemtr.recovery.reconstruction import column_signs
-from riemtr.recovery.units import power_of_two
+from riemtr.errors import ArgumentError
+from riemtr.recovery.report import column_signs
+
+_SQUARES = 40  # exponent of two up to which sums of squares are numbers, in single precision too
+# The same for coefficients, which differ from the data in size by up to their condition number.
+_COEFFICIENTS = {np.dtype(np.float32): 100, np.dtype(np.float64): 1010}
+
+
+def power_of_two(Y: Matrix) -> float:
+    """Return 1, or where squares of the entries would over- or underflow, what prevents it."""
+    exponent = math.frexp(_largest(Y))[1]
+    if abs(exponent) < _SQUARES:
+        return 1.0
+    return math.ldexp(1.0, min(-exponent, 1000))
+
+
+@overload
+def in_safe_units(Y: Partitioned) -> tuple[Partitioned, float]: ...
+@overload
+def in_safe_units(Y: Matrix) -> tuple[Matrix, float]: ...
+def in_safe_units(Y: Matrix) -> tuple[Matrix, float]:
+    """Return ``unit * Y`` and the unit, a power of two: Y itself, where that is 1."""
+    unit = power_of_two(Y)
+    if unit == 1.0:
+        return Y, unit
+    if isinstance(Y, Partitioned):
+        return Y.mapped(_scaled, unit, rows=Y.rows), unit
+    return _scaled(Y, unit), unit
+
+
+def check_range(Y: Matrix) -> None:
+    """Raise an error where dictionary, maps or coefficients would leave the range of the type."""
+    largest = _largest(Y)
+    most = _COEFFICIENTS[Y.dtype]
+    if largest > 0 and abs(math.frexp(largest)[1]) > most:
+        low, high = math.ldexp(1.0, -most), math.ldexp(1.0, most)
+        wider = "Y.astype(np.float64), or " if Y.dtype == np.float32 else ""
+        raise ValueError(
+            f"Y must have its largest entry between {low:.0e} and {high:.0e} in {Y.dtype}; got "
+            f"{largest:.1e}: pass {wider}Y in other units"
+        )
+
+
+def _largest(Y: Matrix) -> float:
+    return Y.largest if isinstance(Y, Partitioned) else largest_entry(Y)
+
+
+def _scaled(block: np.ndarray, unit: float) -> np.ndarray:
+    return block * block.dtype.type(unit)
+
 
 _WELL_CONDITIONED = 1e-2  # eigenvalue ratio of a Gram matrix from which one pass is accurate
 _MOST_PASSES = 6  # three whiten anything that is not rank-deficient: it only guards the loop
@@ -125,3 +182,199 @@ def _map_into(
 
 def _apply_to_block(block: np.ndarray, map_: np.ndarray, unit: float) -> np.ndarray:
     return apply_map(map_, block, block, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Preconditioned:
+    """Whitened data, and the maps to them and back.
+
+    ``data = matrix @ Y`` (to rounding, relative to the condition number), ``inverse @ data`` is Y
+    (its projection on the principal directions kept, if some were dropped). A direction q on the
+    sphere of the whitened data is the direction ``matrix.T @ q`` for Y; a dictionary D of the
+    whitened data is the dictionary ``inverse @ D`` of Y.
+
+    Attributes
+    ----------
+    data : array, shape (r, p)
+        A Dask array, not computed yet, if Y is one:
+        ``scale * (Y Y')^(-1/2) Y`` if r = n, coordinates in `basis` if r < n; its rows are
+        orthogonal, of norm `scale`, and span the row space of Y.
+    matrix : array, shape (r, n)
+        The whitening map W; symmetric if r = n.
+    inverse : array, shape (n, r)
+        Its pseudo-inverse.
+    basis : array, shape (n, r)
+        Orthonormal principal directions of Y, leading first: they span the columns of `inverse`.
+    singular_values : array, shape (at least r,)
+        Those of Y above rounding, in decreasing order.
+    rank : int
+        r, the number of directions kept.
+    condition_number : float
+        Of the part of Y that was kept.
+    scale : float
+        ``sqrt(p)``, or ``sqrt(p * theta)`` where theta was given.
+    """
+
+    data: Any
+    matrix: np.ndarray
+    inverse: np.ndarray
+    basis: np.ndarray
+    singular_values: np.ndarray
+    rank: int
+    condition_number: float
+    scale: float
+
+    @property
+    def residual(self) -> float:
+        """What dropping directions leaves: the norm of Y - inverse @ data over that of Y."""
+        if self.singular_values.size == 0:
+            return 0.0
+        shares = (self.singular_values / self.singular_values[0]).astype(np.float64) ** 2
+        return math.sqrt(float(shares[self.rank :].sum() / shares.sum()))
+
+
+def precondition(
+    Y: Any,
+    *,
+    rank: int | str | None = None,
+    theta: float | None = None,
+    pool: Executor | None = None,
+) -> Preconditioned:
+    """Whiten data: ``sqrt(p * theta) (Y Y')^(-1/2) Y``, the paper's eq. precon_def.
+
+    Without theta the factor is ``sqrt(p)``, so that ``(1/p) data data' = I``; the module's
+    description says why. Y is not centred (the model has no mean) and never modified. Beyond Y,
+    memory is at most that of one copy of Y, where more than half of the directions are kept.
+
+    Parameters
+    ----------
+    Y : array_like or Dask array, shape (n, p)
+        The data, one sample per column: anything `check_data` accepts.
+    rank : None, int or "auto"
+        How many principal directions to keep. None keeps all n, and is an error if Y is
+        numerically rank-deficient; an integer keeps the leading ones; "auto" keeps those with a
+        singular value above rounding, ``20 n eps`` times the largest (``n eps`` in float32), so
+        that recovery takes place in the row space of Y.
+    theta : float, optional
+        The probability of a nonzero coefficient, where it is known.
+    pool : concurrent.futures.Executor, optional
+        Threads to share the work with; they do not change the result.
+
+    Returns
+    -------
+    Preconditioned
+        In float32 if Y is float32, in float64 otherwise.
+
+    Examples
+    --------
+    >>> Y = np.random.default_rng(0).standard_normal((3, 500)) * [[1.0], [10.0], [1e4]]
+    >>> white = precondition(Y)
+    >>> np.allclose(white.data @ white.data.T / 500, np.eye(3), atol=1e-12)
+    True
+    >>> np.allclose(white.inverse @ white.data, Y)
+    True
+    """
+    wanted = _check_rank(rank)
+    if theta is not None and real("theta", theta, low=0.0, high=1.0) == 0:
+        raise ArgumentError("theta", "be above 0 and at most 1, or None if unknown", theta)
+    data = as_data(Y)
+    n, p = data.shape
+    if wanted is None and p < n:
+        raise ValueError(
+            f"Y must have at least as many samples (columns) as features (rows); got {n} features "
+            f"and {p} samples; transpose Y if its samples are rows (--transpose in a terminal), or "
+            f"pass a rank below the number of samples"
+        )
+    check_range(data)
+    scale = math.sqrt(p if theta is None else p * theta)
+    found = decompose(data, pool)
+    white = _finish(data, found, _choose_rank(data, found.values, wanted), scale, pool)
+    return replace(white, data=white.data.to_dask()) if is_dask_array(Y) else white
+
+
+def numerical_rank(Y: Any) -> int:
+    """Return how many directions ``precondition(Y, rank="auto")`` keeps, without whitening Y.
+
+    Data of a condition number up to 10 are read once and not copied.
+
+    Parameters
+    ----------
+    Y : array_like or Dask array, shape (n, p)
+        As for :func:`precondition`; not zero everywhere.
+
+    Examples
+    --------
+    >>> numerical_rank([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
+    2
+    """
+    return decompose(as_data(Y)).values.size
+
+
+def _check_rank(rank: int | str | None) -> int | str | None:
+    if rank is None or (isinstance(rank, str) and rank == "auto"):
+        return rank
+    try:
+        wanted = operator.index(rank)  # type: ignore[arg-type]
+    except TypeError:
+        wanted = 0
+    if isinstance(rank, bool) or wanted < 1:
+        raise ArgumentError("rank", "be None, 'auto' or an integer of at least 1", rank)
+    return wanted
+
+
+def _finish(
+    Y: Matrix, found: Whitening, r: int, scale: float, pool: Executor | None
+) -> Preconditioned:
+    """Rotate to the symmetric form, or keep the leading r coordinates, and build the maps."""
+    left, values, unit = found.left[:, :r], found.values[:r], found.unit
+    # Full rank: (Y Y')^(-1/2) Y = U diag(1/s) U' Y, symmetric as in the paper.
+    rotation = left if r == Y.shape[0] else np.eye(r)
+    data = apply_map(scale * rotation @ found.turn[:r], found.Z, Y, unit, pool)
+    if (
+        isinstance(data, np.ndarray)
+        and data.base is not None
+        and 2 * data.nbytes <= data.base.nbytes
+    ):
+        data = data.copy()  # frees the rows that were dropped
+    matrix = (scale * unit) * (rotation / values) @ left.T
+    inverse = (left * values) @ rotation.T / (scale * unit)
+    return Preconditioned(
+        data=data,
+        matrix=matrix.astype(Y.dtype, copy=False),
+        inverse=inverse.astype(Y.dtype, copy=False),
+        basis=left.astype(Y.dtype),
+        singular_values=(found.values / unit).astype(Y.dtype, copy=False),
+        rank=r,
+        condition_number=float(values[0] / values[-1]),
+        scale=scale,
+    )
+
+
+def _choose_rank(Y: Matrix, values: np.ndarray, wanted: int | str | None) -> int:
+    numerical = values.size
+    if wanted == "auto":
+        return numerical
+    r = Y.shape[0] if wanted is None else int(wanted)
+    if r <= numerical:
+        return r
+    if r > Y.shape[0]:
+        limit = f"be at most {Y.shape[0]}, the number of rows of Y"
+        raise ArgumentError("rank", limit, wanted, "leave it out for all of them")
+    zero = np.flatnonzero(_nonzeros(Y) == 0)
+    causes = f"row {zero[0]} is zero" if zero.size else "some rows are combinations of others"
+    kind = "of full rank" if wanted is None else f"of rank at least {r}, the rank asked for"
+    raise ValueError(
+        f"Y must be {kind}; got shape {Y.shape} with numerical rank {numerical} ({causes}); pass "
+        f"rank='auto' to work in its row space, or rescale rows whose units are far apart"
+    )
+
+
+def _nonzeros(Y: Matrix) -> np.ndarray:
+    """Return how many entries of each row are not zero."""
+    if isinstance(Y, Partitioned):
+        return Y.total(_nonzeros_of_block)[0]
+    return np.count_nonzero(Y, axis=1)
+
+
+def _nonzeros_of_block(block: np.ndarray, first: int) -> tuple[np.ndarray]:
+    return (_nonzeros(block),)

@@ -113,6 +113,16 @@ def joint_diagonalisation(details, x):
     return 0.5 * total
 
 
+def joint_dictionary(details, q):
+    mu = details["mu"]
+    rows = q.T @ details["data"]
+    return np.sum(mu * np.log(np.cosh(rows / mu))) / rows.shape[1]
+
+
+def full_dictionary(details, b):
+    return joint_dictionary(details, b) - np.linalg.slogdet(b)[1]
+
+
 def ica(details, x):
     return np.sum(np.log(np.cosh(x.T @ details["data"]))) / details["data"].shape[1]
 

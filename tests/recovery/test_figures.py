@@ -8,11 +8,12 @@ from matplotlib.text import Text
 from riemtr.recovery.figures import (
     atoms_figure,
     concentration,
+    draw_landscape,
+    escape_saddles,
     escapes_figure,
     landscape_figure,
     sparsity_figure,
 )
-from riemtr.recovery.landscape import draw_landscape, escape_saddles
 
 
 def pixels(figure):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from riemtr.recovery.l1_columns import Columns
-from riemtr.recovery.l1_gap import relative_gap
+from riemtr.recovery.l1_program import relative_gap
 from tests.recovery.l1_problems import regression
 
 

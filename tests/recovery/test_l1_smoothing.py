@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from riemtr.recovery.l1_columns import Columns
-from riemtr.recovery.l1_smoothing import smoothed_guess
+from riemtr.recovery.l1_folding import smoothed_guess
 from tests.recovery.l1_problems import KINDS, regression
 
 

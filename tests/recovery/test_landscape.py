@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from riemtr.recovery.landscape import draw_landscape, escape_saddles
+from riemtr.recovery.figures import draw_landscape, escape_saddles
 
 
 @pytest.fixture(scope="module")

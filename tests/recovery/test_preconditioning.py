@@ -16,7 +16,7 @@ from riemtr.data import (
     load_image,
     patches,
 )
-from riemtr.recovery.preconditioning import numerical_rank, precondition
+from riemtr.recovery.whitening import numerical_rank, precondition
 
 
 def conditioned_data(n, p, condition_number, seed=0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from riemtr.recovery.reconstruction import column_signs, normal_form
+from riemtr.recovery.report import column_signs, normal_form
 
 
 @pytest.mark.parametrize("unit", [1e-250, 1.0, 1e250])

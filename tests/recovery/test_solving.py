@@ -12,7 +12,6 @@ from riemtr.data import BernoulliGaussian, Identity, Orthogonal
 from riemtr.data.blocks import Blocks
 from riemtr.problems.surrogates import Huber, LogCosh, Quartic
 from riemtr.recovery.deflation import Deflation
-from riemtr.recovery.preconditioning import precondition
 from riemtr.recovery.solving import (
     default_solver,
     freed,
@@ -20,6 +19,7 @@ from riemtr.recovery.solving import (
     solve_jointly,
     solves_of,
 )
+from riemtr.recovery.whitening import precondition
 from riemtr.solvers import Status
 
 SEED = np.random.SeedSequence(0)

@@ -11,7 +11,7 @@ import pytest
 from riemtr.data import dictionary_error
 from riemtr.recovery import precondition, recover_dictionary, recover_row
 from riemtr.recovery.rounding import round_direction
-from riemtr.recovery.units import in_safe_units
+from riemtr.recovery.whitening import in_safe_units
 from tests.recovery.l1_problems import sparse_rows
 
 
