@@ -286,10 +286,8 @@ class Run:
         plan = self.plan
         if plan.order == "rounded":
             rows = self._again(self.known, 0)
-        elif plan.rounding and (self.follows_model or self.white.rank == 1):
+        elif plan.rounding and (self.follows_model or plan.refine is None or self.white.rank == 1):
             rows = [*self.known, *self._rounded(self._first[0])]
-        elif plan.rounding and plan.refine is None:
-            rows = [*self.known, *self._rounded(self._solve(0))]
         else:
             rows = [*self.known, *(self._row(each, None, 0) for each in self._solve(0))]
         if plan.rounding:
