@@ -1,11 +1,11 @@
 """The whole pipeline on real image patches, against the alternatives on the same data.
 
-The 8 x 8 patches of scikit-image's ``camera``: n = 64, p = 4096, mu = 1e-2, 64 certified roundings;
-and once more refined together, as by default. Beside it: the same pipeline built from pymanopt's TrustRegions and
-SciPy's HiGHS (same deflation, tolerance and starts of seed 0; run once, for minutes), and two
-methods for independent components on the whitened data, Picard-O and scikit-learn's FastICA, which
-certify nothing. Every repeat has another seed. Then two threads beside one, on synthetic data large
-enough for them.
+The 8 x 8 patches of scikit-image's ``camera``: n = 64, p = 4096, mu = 1e-2, 64 certified
+roundings; and once more refined together, as by default. Beside it: the same pipeline built from
+pymanopt's TrustRegions and SciPy's HiGHS (same deflation, tolerance and starts of seed 0; run once,
+for minutes), and two methods for independent components on the whitened data, Picard-O and
+scikit-learn's FastICA, which certify nothing. Every repeat has another seed. Then two threads
+beside one, on synthetic data large enough for them.
 
     python -m benchmarks.recovery [--quick] [--skip-pymanopt]
 """
