@@ -17,6 +17,7 @@ import os
 import re
 import sqlite3
 import threading
+import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,6 +37,9 @@ Record = dict[str, Any]
 _APPLICATION = 0x7269656D
 # A reader holds the lock for as long as it reads, which a writer waits for.
 _SECONDS_TO_WAIT = 0.2
+# How often a store that a run is writing to is read before it is called damaged.
+_READS = 5
+_SECONDS_BETWEEN_READS = 0.05
 # A journal of SQLite's begins with these bytes, or with zeros once it is done with.
 _JOURNALS = (bytes.fromhex("d9d505f920a163d7"), bytes(8), b"")
 _IDENTITY = "identity"
@@ -204,9 +208,20 @@ def read_store(
     if not file.exists():
         raise FileNotFoundError(f"{kind} {str(file)!r} does not exist")
     _check_kind(file, kind)
-    for options in ("mode=rw", "immutable=1"):  # without locks where a run is writing
-        with suppress(sqlite3.OperationalError), closing(_opened(file, options)) as connection:
+    for attempt in range(_READS):
+        with suppress(sqlite3.OperationalError), closing(_opened(file, "mode=rw")) as connection:
             return _content(connection, file, kind)[:3]
+        # A run is writing. Without locks, a page may be seen that it has half written.
+        with (
+            suppress(sqlite3.OperationalError),
+            closing(_opened(file, "immutable=1")) as connection,
+        ):
+            try:
+                return _content(connection, file, kind)[:3]
+            except StoreError:
+                if attempt + 1 == _READS:
+                    raise
+                time.sleep(_SECONDS_BETWEEN_READS)
     raise StoreError(f"{kind} {str(file)!r} cannot be read: check its permissions")
 
 

@@ -14,6 +14,7 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
     "brockett": {"small": {}, "large": {"n": 200, "k": 6}},
     "covariance": {"small": {}, "large": {"n": 20, "samples": 500}},
     "dictionary-learning": {"small": {"n": 10, "p": 2000}, "large": {"n": 40, "p": 10000}},
+    "full-dictionary": {"small": {}, "large": {"n": 24, "p": 6000}},
     "gaussian-mixture": {
         "small": {},
         "large": {"d": 5, "components": 5, "samples": 5000},
@@ -24,6 +25,7 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
     "ica": {"small": {}, "large": {"n": 20, "draws": 800}},
     "invariant-subspace": {"small": {}, "large": {"n": 400, "k": 5}},
     "joint-diagonalisation": {"small": {}, "large": {"n": 30, "count": 30}},
+    "joint-dictionary": {"small": {}, "large": {"n": 24, "p": 6000}},
     "karcher-mean": {"small": {}, "large": {"n": 20, "count": 40}},
     "low-rank": {"small": {}, "large": {"m": 60, "n": 50, "rank": 4}},
     "matrix-completion": {"small": {}, "large": {"m": 1000, "n": 1200, "rank": 5}},

@@ -207,6 +207,7 @@ class Run:
         self.known: list[Atom] = [_constant_row(white)] if constant else []  # always first
         self.even = False  # whether samples are brought to one length
         self._parts: dict[Part, tuple[Blocks, np.ndarray]] = {}
+        self._rough: list[Solve] = []  # what a rough solve for all rows led to
 
     # -- the walk -------------------------------------------------------------------------------
 
@@ -279,6 +280,7 @@ class Run:
             probed = self._probe(solves, "even" if even else "first")
             if self._holds(probed):
                 break
+        self._rough = solves
         return solves, probed
 
     def recover(self) -> list[Atom]:
@@ -327,8 +329,7 @@ class Run:
         deflation = self._restarted(self.known)
         missing = self.white.rank - deflation.found
         if self.plan.order == "joint" and missing > 1:
-            rough = self.__dict__.get("_first", ([], []))[0] if start == 0 else []
-            near = _columns(rough) if len(rough) == missing else None
+            near = _columns(self._rough) if start == 0 and len(self._rough) == missing else None
             return self._solve_at_once(f"joint/{start}", start, Part(), near)
         solves = []
         for number in range(missing):
@@ -498,11 +499,12 @@ class Run:
 
     def _holds(self, probed: Sequence[np.ndarray]) -> bool:
         """Whether a good part of the probes are exactly sparse, to the digits that data have."""
-        lengths = self.inspector.lengths
+        if not probed:
+            return False
+        found = snap(self.samples, self.inspector.lengths, np.column_stack(probed))
         exact = sum(
-            self.inspector.inspect(direction).exact
-            or float(snap(self.samples, lengths, direction[:, None]).largest[0]) <= FEWEST_DIGITS
-            for direction in probed
+            largest <= FEWEST_DIGITS or self.inspector.inspect(direction).exact
+            for largest, direction in zip(found.largest, probed, strict=True)
         )
         return exact > _EXACT_PROBES * len(probed)
 
