@@ -217,7 +217,7 @@ def read_store(
             closing(_opened(file, "immutable=1")) as connection,
         ):
             try:
-                return _content(unlocked, file, kind)[:3]
+                return _content(connection, file, kind)[:3]
             except StoreError:
                 if attempt + 1 == _READS:
                     raise

@@ -197,7 +197,7 @@ class Proof:
 
 def prove(
     data: Blocks | Partitioned,
-    samples: np.ndarray,
+    samples: Blocks,
     share: float,
     directions: np.ndarray,
     vanishing: np.ndarray,
@@ -208,7 +208,7 @@ def prove(
     ----------
     data : Blocks or Partitioned
         All the whitened data.
-    samples : ndarray, shape (n, m)
+    samples : Blocks
         Some of the columns of the data, or all.
     share : float
         Their share in the data: 1 if they are all.
@@ -229,16 +229,13 @@ def prove(
         multipliers = open_part / typical[:, None]
         farthest, taken = data.total(_balanced, rows, vanishing, multipliers, merge=_merged)
         open_part = _without(open_part - taken, rows)
-    samples = samples.astype(np.float64, copy=False)
-    lengths = column_lengths(samples)
-    weights = 1.0 / np.where(lengths > 0, lengths, 1.0) * _zeros(rows @ samples, lengths, vanishing)
+    weights = samples.visit(_weights, rows, vanishing)
     correction, left = _corrected(samples, weights, open_part, rows)
     # On the sample t is that of the guess and the correction together; elsewhere the guess alone.
-    inside = np.abs(((multipliers + correction) @ samples) * weights)
-    farthest = np.maximum(farthest, inside.max(axis=1, initial=0.0))
+    farthest = np.maximum(farthest, _largest(samples, weights, multipliers + correction))
     # What is left could be spread over the zeros at this price: see riemtr.recovery.l1_program.
     last, left = _corrected(samples, weights, left, rows)
-    price = np.abs((last @ samples) * weights).max(axis=1, initial=0.0)
+    price = _largest(samples, weights, last)
     outside = np.sqrt(np.einsum("ij,ij->i", left, left))
     unsure = np.array([uncertainty(q, np.sqrt(squares)) for q in rows])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -296,8 +293,39 @@ def _merged(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray,
     return np.max(farthest, axis=0), np.sum(sums, axis=0)
 
 
+def _weights(
+    block: np.ndarray, first: int, directions: np.ndarray, vanishing: np.ndarray
+) -> np.ndarray:
+    """Return 1 / |y| on the zeros of every row, and 0 elsewhere."""
+    block = block.astype(np.float64, copy=False)
+    lengths = column_lengths(block)
+    zeros = _zeros(directions @ block, lengths, vanishing)
+    return zeros / np.where(lengths > 0, lengths, 1.0)
+
+
+def _products(
+    block: np.ndarray, first: int, vectors: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    products = vectors @ block.astype(np.float64, copy=False)
+    products *= weights
+    return products
+
+
+def _image(block: np.ndarray, first: int, vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return _products(block, first, vectors, weights) @ block.T
+
+
+def _peaks(block: np.ndarray, first: int, vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.abs(_products(block, first, vectors, weights)).max(axis=1, initial=0.0)
+
+
+def _largest(samples: Blocks, weights: list[np.ndarray], vectors: np.ndarray) -> np.ndarray:
+    """Return the largest weighted product of every vector with a sample."""
+    return np.max(samples.visit(_peaks, vectors, each=weights), axis=0)
+
+
 def _corrected(
-    samples: np.ndarray, weights: np.ndarray, wanted: np.ndarray, rows: np.ndarray
+    samples: Blocks, weights: list[np.ndarray], wanted: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return v with the weighted sum of (y'v) y as wanted, for all rows, and what is left.
 
@@ -306,9 +334,7 @@ def _corrected(
     """
 
     def image_of(vectors: np.ndarray) -> np.ndarray:
-        products = vectors @ samples
-        products *= weights
-        return _without(products @ samples.T, rows)
+        return _without(np.sum(samples.visit(_image, vectors, each=weights), axis=0), rows)
 
     solution = np.zeros_like(wanted)
     residual = _without(wanted, rows)

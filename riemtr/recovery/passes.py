@@ -222,7 +222,7 @@ class Run:
 
         For a mean that is zero, p |mean|^2 of whitened samples has a chi-squared distribution.
         """
-        n, p = self.white.rank, self.data.shape[1]
+        n, p = self.samples.shape
         share = float(self._mean @ self._mean) / self.scale**2
         excess = p * share / max(1.0 - share, 1.0 / p) - n
         return excess > _OFFSET_DEVIATIONS * math.sqrt(2.0 * n)
@@ -249,8 +249,8 @@ class Run:
 
     @cached_property
     def _mean(self) -> np.ndarray:
-        """The mean of all whitened samples."""
-        return self.data.total(_sum)[0] / self.data.shape[1]
+        """The mean of the whitened samples that were taken."""
+        return self.samples.mean(axis=1, dtype=np.float64)
 
     @cached_property
     def is_independent(self) -> bool:
@@ -811,7 +811,8 @@ class Run:
         if exact:
             directions = np.column_stack([rows[i].direction for i in exact])
             vanishing = np.array([self.inspector.vanishing(q) for q in directions.T])
-            proof = prove(self.data, self.samples, self.share, directions, vanishing)
+            samples = Blocks(self.samples, self.pool)
+            proof = prove(self.data, samples, self.share, directions, vanishing)
             for place, i in enumerate(exact):
                 proved = proof.rounding(place, directions[:, place])
                 rows[i] = replace(rows[i], rounding=proved, zeros=int(proof.zeros[place]))
@@ -920,10 +921,6 @@ def _constant_row(white: Preconditioned) -> Atom:
 
 def _gram(block: np.ndarray, first: int) -> tuple[np.ndarray]:
     return (gram(block),)
-
-
-def _sum(block: np.ndarray, first: int) -> tuple[np.ndarray]:
-    return (block.sum(axis=1, dtype=np.float64),)
 
 
 def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:

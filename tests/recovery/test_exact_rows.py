@@ -123,7 +123,7 @@ def proof_of(Y, directions, vanishing=1e-11, share=1.0):
     step = round(1.0 / share)
     samples = np.ascontiguousarray(Y[:, ::step])
     limits = np.full(directions.shape[1], vanishing)
-    return prove(Blocks(Y), samples, samples.shape[1] / Y.shape[1], directions, limits)
+    return prove(Blocks(Y), Blocks(samples), samples.shape[1] / Y.shape[1], directions, limits)
 
 
 def true_gaps(Y, directions):
@@ -192,7 +192,7 @@ def test_with_dask_the_proof_is_that_in_memory(share):
     expected = proof_of(Y, rows, share=share)
     samples = np.ascontiguousarray(Y[:, :: round(1 / share)])
     parts = partition(da.from_array(Y, chunks=(5, 700)))
-    found = prove(parts, samples, share, rows, np.full(5, 1e-11))
+    found = prove(parts, Blocks(samples), share, rows, np.full(5, 1e-11))
     np.testing.assert_array_equal(found.zeros, expected.zeros)
     np.testing.assert_allclose(found.objectives, expected.objectives, rtol=1e-12)
     assert found.gaps.max() < 1e-12
