@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from contextlib import contextmanager
 
 import dask
@@ -124,20 +125,28 @@ def _one_copy_each(client, expected):
     """Recover, check that there is one copy of each block, and return whether they are spread."""
     seen = []
 
+    block = 8 * N * WIDTH
+    most = 8 * N * P + 2 * block
+
     def look(progress):
-        if progress.stage in ("solve", "inspect", "report"):
-            seen.append(client.run(held))
+        if progress.stage not in ("solve", "inspect", "report"):
+            return
+        for _ in range(40):  # what a visit returned goes when the scheduler gets to it
+            workers = client.run(held)
+            if sum(size for sizes in workers.values() for size in sizes) < most:
+                break
+            time.sleep(0.05)
+        seen.append(workers)
 
     found = recover_dictionary(data(), rng=0, n_jobs=2, progress=look)
     same(found, expected)
     assert len(seen) >= 3
-    block = 8 * N * WIDTH
     for workers in seen:
         assert len(workers) == 2
         sizes = sorted(size for sizes in workers.values() for size in sizes)
         assert sizes[-P // WIDTH :] == [block] * (P // WIDTH)
         # Besides, only what visits left for a moment.
-        assert sum(sizes) < 8 * N * P + 2 * block
+        assert sum(sizes) < most
     assert found.coefficients.chunks == ((N,), (WIDTH,) * (P // WIDTH))
     return all(sum(sizes) < 8 * N * P for workers in seen for sizes in workers.values())
 
