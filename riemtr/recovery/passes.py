@@ -202,7 +202,6 @@ class Run:
         self.unmixed = 0  # rows that were exactly sparse, and mixtures
         self.sparser: dict[int, Sparser] | None = None  # combinations left, by rows of the report
         self.refined: Refined | None = None
-        self.others: list[np.ndarray] = []  # what other starts led to, as columns
         self.constant = constant
         self.known: list[Atom] = [_constant_row(white)] if constant else []  # always first
         self.even = False  # whether samples are brought to one length
@@ -624,7 +623,7 @@ class Run:
         starts = [first, *self._other_starts(_columns(first))]
         chosen = min(starts, key=lambda solves: sum(solve.cost for solve in solves))
         begin = _columns(chosen)
-        self.others = [_columns(each) for each in starts if each is not chosen]
+        others = [_columns(each) for each in starts if each is not chosen]
         basis = self._restarted(self.known).rotation[:, len(self.known) :]
         record = self._recall("refine", lambda: self._refined_record(basis, begin))
         self._tick("refine", 1, 1)
@@ -632,13 +631,13 @@ class Run:
         directions = basis @ self.refined.directions
         depends = dependence(directions.T @ self.samples)
         errors = self._standard_errors(basis)
-        again = came_back(begin, self.others)
+        again = came_back(begin, others)
         refined = [
             replace(
                 self._row(solve, None, 0, directions[:, i]),
                 standard_error=float(errors[i]),
                 dependence=float(depends[i]),
-                starts=len(self.others) + 1,
+                starts=len(others) + 1,
                 came_back=int(again[i]),
             )
             for i, solve in enumerate(chosen)

@@ -2,54 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 _VANISHING = 1e-11  # |<q, y>| / |y| that counts as zero: rounding leaves some 1e-14
 _VANISHING_SINGLE = 1e-5  # and in float32
 _NOISE = 2.0  # what rounding leaves, over eps times the condition number: 1.1 in 58 recoveries
 _LARGEST = 1e-4  # beyond, small coefficients are no less likely than rounding
-
-
-@dataclass(frozen=True, eq=False)
-class Zeros:
-    """How many entries of a row q'Y vanish to rounding where the sample does not.
-
-    Attributes
-    ----------
-    count : int
-    unit_gram : ndarray, shape (n, n)
-        The Gram matrix of some of those samples, brought to unit length, in float64.
-    eighth : float
-        The sum of the eighth powers of the whole row: its fourth root is near the largest square.
-    """
-
-    count: int
-    unit_gram: np.ndarray
-    eighth: float
-
-
-def zeros_of(
-    data: np.ndarray, lengths: np.ndarray, direction: np.ndarray, vanishing: float, most: int
-) -> Zeros:
-    """Find the zeros of the row q'Y, and the Gram matrix of about ``most`` samples among them.
-
-    Parameters
-    ----------
-    data, lengths : ndarray, shapes (n, p) and (p,)
-        Y, and the lengths of its columns.
-    direction : ndarray, shape (n,)
-        q.
-    vanishing : float
-        What counts as zero, relative to the length of the sample: see :func:`threshold`.
-    most : int
-        At least as many samples, if there are, and less than twice as many.
-    """
-    size = magnitudes(data, direction)
-    count, samples, sizes = zero_samples(data, lengths, size, vanishing, most)
-    units, powers = samples / sizes, size.astype(np.float64) ** 4
-    return Zeros(count, units @ units.T, float(powers @ powers))
 
 
 def magnitudes(data: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -62,7 +20,16 @@ def zero_samples(
 ) -> tuple[int, np.ndarray, np.ndarray]:
     """Count the zeros of the row q'Y, and return about ``most`` of their samples and lengths.
 
-    ``size`` are its :func:`magnitudes`; the other parameters are those of :func:`zeros_of`.
+    Parameters
+    ----------
+    data, lengths : ndarray, shapes (n, p) and (p,)
+        Y, and the lengths of its columns.
+    size : ndarray, shape (p,)
+        The row's :func:`magnitudes`.
+    vanishing : float
+        What counts as zero, relative to the length of the sample: see :func:`threshold`.
+    most : int
+        At least as many samples, if there are, and less than twice as many.
     """
     zeros = np.flatnonzero((size <= vanishing * lengths) & (lengths > 0))
     some = zeros[:: max(len(zeros) // most, 1)]
@@ -86,21 +53,6 @@ def clear_rounding(
     """
     for row, scale, share in zip(X, scales, vanishing, strict=True):
         row[np.abs(row) <= (share * scale) * lengths] = 0.0
-
-
-def count_zeros(X: np.ndarray) -> list[int]:
-    """Count the zeros of every row where the sample is not zero.
-
-    Examples
-    --------
-    >>> count_zeros(np.array([[0.0, 0.0, 1.0], [0.0, 2.0, 3.0]]))
-    [1, 0]
-    """
-    empty = np.ones(X.shape[1], dtype=bool)
-    for row in X:
-        empty &= row == 0
-    nothing = np.count_nonzero(empty)
-    return [int(np.count_nonzero(row == 0) - nothing) for row in X]
 
 
 def threshold(dtype: np.dtype, condition: float) -> float:
