@@ -23,7 +23,7 @@ from riemtr.compare import (
     write_folder,
 )
 from riemtr.compare import compare as compare_solvers
-from riemtr.compare.entrants import DEFAULT
+from riemtr.compare.entrants import ALL, DEFAULT
 from riemtr.compare.folder import JOURNAL, journal_path
 from riemtr.compare.records import RECOVERY
 from riemtr.compare.recovery_data import PARAMETERS
@@ -50,8 +50,8 @@ def compare(
         typer.Option(
             metavar="NAMES",
             help=f"Separated by commas, with options after colons if need be: exact:radius=0.05. "
-            f"{', '.join(solver_names())}, or your own: package.module:attribute. If not given: "
-            f"{', '.join(DEFAULT)}.",
+            f"{', '.join(solver_names())}, {ALL} of these that use gradients, or your own: "
+            f"package.module:attribute. If not given: {', '.join(DEFAULT)}.",
         ),
     ] = None,
     parameter: Parameters = None,
@@ -115,14 +115,14 @@ def compare(
 
     - `riemtr compare rayleigh` compares the usual six solvers
 
-    - `riemtr compare dictionary-learning --solvers exact,practical,pymanopt-tr --out found`
+    - `riemtr compare dictionary-learning --solvers practical,printed,adm --out found`
 
     - `riemtr compare rayleigh:n=200 brockett --starts 50 --saddles 20 --repeats 5`
 
     - `riemtr compare rayleigh --solvers practical,exact:radius=0.05,mypackage.mymodule:MySolver`
 
-    - `riemtr compare zoo --starts 2 --out found` runs all problems that come with riemtr, at two
-    sizes; `zoo:size=small` only the small ones
+    - `riemtr compare zoo --starts 2 --saddles 1 --out found` runs all problems that come with
+    riemtr, at two sizes; `zoo:size=small` only the small ones; `--solvers all` has every solver
 
     - `riemtr compare dictionary-recovery --solvers riemtr,picard-o,fastica -p n=30`
     """
@@ -141,7 +141,7 @@ def compare(
         else:
             read = [parse_named(name, known=available()) for name in names]
             problems = [(name, {**settings, **own}) for name, own in read]
-            entrants = [_entrant(name) for name in wanted or DEFAULT]
+            entrants = [name if name == ALL else _entrant(name) for name in wanted or DEFAULT]
             if tolerances is not None:
                 chosen["tolerances"] = _numbers(tolerances)
             run = partial(compare_solvers, problems, entrants, **chosen)

@@ -417,7 +417,7 @@ def legend(comparison: Comparison) -> list[str]:
         explained = [
             "certified: ended at a point that riemtr certifies as a minimizer",
             "deceived: called itself converged at a saddle point or a maximizer",
-            "solved: ended at the known solution, not at another local minimum",
+            "solved: ended at the known solution, or at one that a bound proves the lowest",
             "time, calls: medians of whole runs, over certified runs, with all that a solver does "
             "about the curvature; calls of cost, gradient and Hessian together, a Hessian matrix "
             "as one per dimension",

@@ -26,7 +26,8 @@ def test_every_name_is_a_solver_with_the_demands(name):
     else:
         assert (solver.tolerance, solver.max_seconds) == (1e-5, 7.0)
     assert solver.curvature_tolerance == 1e-4
-    result = solver.solve(riemtr.problems.build("rayleigh", rng=0, n=4).problem, rng=0)
+    problem = riemtr.problems.build("dictionary-learning", rng=0, n=4, p=200).problem
+    result = solver.solve(problem, rng=0)
     assert result.counts.costs > 0
 
 
