@@ -31,6 +31,8 @@ from riemtr.compare.recovery_methods import METHODS
 from riemtr.errors import ArgumentError, unknown_name
 from riemtr.problems import available
 
+# Problems whose tables fill a terminal.
+_MANY = 4
 _starts = partial(typer.Option, min=0, rich_help_panel="Where to start")
 _fairness = partial(typer.Option, rich_help_panel="What to ask of each solver")
 
@@ -107,7 +109,8 @@ def compare(
     The folder gets `comparison.json`, `runs.csv`, `environment.json`, performance profiles,
     convergence plots, and `page.html`; until all are made, finished runs are kept in its
     `runs.sqlite` (`riemtr.compare.load` reads it). A comparison that was stopped or killed
-    continues with the same command and `--resume`.
+    continues with the same command and `--resume`. Of more than four problems the terminal then
+    shows all of them together, and the page each by itself.
 
     Exit code: 0 if all ran, 2 if what was asked for cannot be done, 130 if interrupted.
 
@@ -150,7 +153,7 @@ def compare(
     if quiet:
         say(found.summary().line)
     else:
-        console().print(found.summary())
+        _show(found, saved=out is not None)
     if out is not None:
         _save(found, out, force or resume, quiet)
     if found.settings.get("interrupted"):
@@ -194,6 +197,15 @@ def _recovery(
         if name not in METHODS:
             raise unknown_name("solvers", name, METHODS)
     return partial(compare_recovery, methods, **chosen, **parameters)
+
+
+def _show(found: Comparison, saved: bool) -> None:
+    """Print the tables: each problem's own where they are few, or kept nowhere else."""
+    many = len(found.problems) > _MANY
+    if not (many and saved):
+        console().print(found.summary())
+    if many:
+        console().print(found.overall())
 
 
 def _save(found: Comparison, out: Path, force: bool, quiet: bool) -> None:

@@ -4,11 +4,11 @@ For whitened data Y, one sample a column, it alternates between coefficients and
 
 .. math:: \min_{|q| = 1,\, x} \tfrac12 |q'Y - x|^2 + \psi(x),
 
-x by shrinking q'Y, q by normalising Yx (Qu, Sun and Wright, *Finding a sparse vector in a subspace*,
-2014, of which the paper's conclusion speaks). With psi = lambda \|x\|_1 the shrinkage is soft
-thresholding, and the cost that q minimises a Huber function; shrinkage to z - mu tanh(z / mu) makes
-it the paper's log-cosh. Over orthogonal matrices in place of q it is the method of the companion
-paper's experiment on images.
+x by shrinking q'Y, q by normalising Yx (Qu, Sun and Wright, *Finding a sparse vector in a
+subspace*, 2014, of which the paper's conclusion speaks). With psi = lambda \|x\|_1 the shrinkage
+is soft thresholding, and the cost that q minimises a Huber function; shrinkage to z - mu tanh(z /
+mu) makes it the paper's log-cosh. Over orthogonal matrices in place of q it is the method of the
+companion paper's experiment on images.
 """
 
 from __future__ import annotations

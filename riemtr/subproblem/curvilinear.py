@@ -116,7 +116,7 @@ class CurvilinearPath:
 
 
 def _known_direction(here: Evaluation) -> Any:
-    """Return the direction of negative curvature that is known at a point, None if there is none."""
+    """Return the direction of negative curvature that is known at a point; None for none."""
     known = here.known_curvature
     return None if known is None or not known.is_negative else known.direction
 
@@ -138,11 +138,11 @@ def _path(here: Evaluation, radius: float, target: float) -> _Path:
         newton = vectors @ (-here.gradient_norm * vectors[0] / sizes)
         if last or krylov.offdiagonal[-1] * abs(newton[-1]) <= target:
             break
-    curved = curved_image = None
-    direction = _known_direction(here)
-    if direction is not None:
-        curved, curved_image = direction, here.curvature.image
-        curved_image = here.hessian(curved) if curved_image is None else curved_image
+    curved: Any = _known_direction(here)
+    curved_image: Any = None
+    if curved is not None:
+        known = here.curvature.image
+        curved_image = here.hessian(curved) if known is None else known
     elif values[0] < 0.0:
         curved, curved_image = _combined(krylov, vectors[:, 0])
     if curved is not None:
@@ -160,7 +160,8 @@ def _combined(krylov: GradientKrylov, coordinates: np.ndarray) -> tuple[Any, Any
     image[1:] += (beside * coordinates)[: len(rows) - 1]
     image[: count - 1] += beside[:-1] * coordinates[1:]
     here, dtype = krylov.here, rows.dtype
-    return tuple(
+    vector, mapped = (
         here.tangent(from_real(factors.astype(dtype) @ rows[: len(factors)], here.gradient))
         for factors in (coordinates, image)
     )
+    return vector, mapped
