@@ -59,6 +59,12 @@ _PLACES = {
     "arc": 9,
     "pymanopt-nelder-mead": 6,
     "pymanopt-pso": 7,
+    # Dashed, in the colours of their nearest relatives.
+    "curvilinear": 10,
+    "printed": 11,
+    "randomized": 12,
+    "perturbed-gd": 14,
+    "adm": 17,
 }
 
 

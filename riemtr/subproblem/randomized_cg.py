@@ -78,7 +78,7 @@ class RandomizedCG:
 
 def cauchy_step(here: Evaluation, radius: float) -> Step:
     """Return the minimiser of the model along the gradient, within the ball."""
-    unit = (-1.0 / here.gradient_norm) * here.gradient
+    unit = here.gradient / -here.gradient_norm
     image = here.hessian(unit)
     curvature = here.inner(unit, image)
     bounded = not curvature * radius > here.gradient_norm

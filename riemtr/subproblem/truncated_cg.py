@@ -233,8 +233,11 @@ def conjugate_gradients(
     point, and receives the new ones; ``memory`` goes into the step. CG begins at zero, or at a
     ``start`` inside the ball, which comes with its image under the Hessian.
     """
-    inner, scale = here.inner, here.gradient_norm or 1.0
-    # The model is divided by the gradient's norm, or its squares would under- or overflow.
+    inner, scale = here.inner, here.gradient_norm
+    if start is not None:
+        scale = here.norm(here.gradient + start[1])
+    # The model is divided by the residual's norm, or its squares would under- or overflow.
+    scale = scale or 1.0
     target /= scale
     gradient = (1.0 / scale) * here.gradient
     vector: Any = None  # for zero, until the first step
