@@ -1,6 +1,6 @@
 from riemtr.compare import Comparison, solver_names
-from riemtr.compare.figures import PALETTE, looks, places
 from riemtr.compare.entrants import DEFAULT
+from riemtr.compare.figures import PALETTE, looks, places
 from riemtr.compare.recovery_methods import METHODS
 
 
