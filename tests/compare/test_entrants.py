@@ -159,3 +159,9 @@ def test_what_refuses_to_be_made_says_where():
         check_entrants(as_entrants({"mine": unlicensed}), problem, DEMANDS)
     line = unlicensed.__code__.co_firstlineno + 1
     assert str(error.value).endswith(f"({__file__}, line {line})")
+
+
+def test_all_are_those_that_use_gradients():
+    names = [one.name for one in as_entrants("all")]
+    assert set(solver_names()) - set(names) == {"pymanopt-nelder-mead", "pymanopt-pso"}
+    assert [one.name for one in as_entrants(["all", riemtr.PracticalTRM()])][:-1] == names
