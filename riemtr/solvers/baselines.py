@@ -71,7 +71,7 @@ class PaperTRM(TrustRegion):
 
 @dataclass(frozen=True, repr=False)
 class CurvilinearSearch(TrustRegion):
-    """Curvilinear search, which the paper names beside trust regions (section I.C).
+    """Curvilinear search, which the paper names beside trust regions (Prior Arts and Connections).
 
     Each step is searched along a curve that begins with negative curvature and bends to Newton's
     step: see :class:`riemtr.subproblem.CurvilinearPath`.
