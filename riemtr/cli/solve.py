@@ -27,6 +27,7 @@ from riemtr.solvers import (
     ARC,
     LBFGS,
     ExactTRM,
+    PaperTRM,
     PracticalTRM,
     Result,
     TrustRegion,
@@ -66,7 +67,8 @@ def solve(
             metavar="NAME",
             help="`practical` adapts its radius: the one to use. `exact` takes exact steps within "
             "a fixed radius: the one the paper analyses. `lbfgs` needs no Hessian but for the "
-            "certificate. `arc` has a cubic term in place of a radius.",
+            "certificate. `arc` has a cubic term in place of a radius. `printed` is the paper's "
+            "practical method as printed: plain truncated CG.",
         ),
     ] = MethodName.practical,
     radius: Annotated[
@@ -231,6 +233,7 @@ _METHODS: dict[MethodName, Callable[..., TrustRegion]] = {
     MethodName.exact: ExactTRM,
     MethodName.lbfgs: partial(LBFGS, goal="second-order"),
     MethodName.arc: ARC,
+    MethodName.printed: PaperTRM,
 }
 
 
