@@ -28,7 +28,9 @@ OUTER_RADIUS = 1.0 / (20.0 * math.sqrt(5.0))
 
 
 def inner_radius(mu: float) -> float:
-    r"""Return the length of w where region I ends, :math:`\mu / (4\sqrt2)` (eq. hess-zero-uni-orth).
+    r"""Return the length of w where region I ends, :math:`\mu / (4\sqrt2)`.
+
+    It is that of eq. (hess-zero-uni-orth).
 
     Examples
     --------
@@ -93,7 +95,7 @@ class Chart:
         return self.others @ w + math.sqrt(max(0.0, 1.0 - float(w @ w))) * self.atom
 
     def jacobian(self, w: np.ndarray) -> np.ndarray:
-        r"""Return the derivative of q(w), :math:`B - a w' / \sqrt{1 - |w|^2}`, of shape (n, n - 1)."""
+        r"""Return the derivative of q(w), :math:`B - a w' / \sqrt{1 - |w|^2}`: n x (n - 1)."""
         return self.others - np.outer(self.atom, w) / math.sqrt(1.0 - float(w @ w))
 
     def gradient(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:

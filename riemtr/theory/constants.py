@@ -2,9 +2,10 @@ r"""The constants of the paper's analysis (sections II.D and II.E), each with it
 
 The paper states most results up to constants that it leaves unnamed. Here they are computed: every
 lemma is evaluated as it is proved, before its constants are gathered into a letter. Three numbers
-remain that no line of the paper determines, and they are parameters: :math:`c_\star` of the geometry
-(thm:geometry_orth), :math:`c_a` of the smoothing parameter and C of the number of samples. Slips
-of the paper are put right at the line that they concern, and listed by :func:`slips`.
+remain that no line of the paper determines, and they are parameters: :math:`c_\star` of the
+geometry (thm:geometry_orth), :math:`c_a` of the smoothing parameter and C of the number of samples.
+Slips of the paper are put right at the line that they concern, and listed by
+:func:`riemtr.theory.slips`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _REACH = 0.5
 _PERTURBED_ENTRIES = 1.5
 # Share of c_star that preconditioning leaves (thm:geometry_comp).
 _PERTURBED_GEOMETRY = 0.5
+# math.cbrt is of Python 3.11.
+_THIRD = 1.0 / 3.0
 # The factor 9/10 of lem:alg_gradient_lb; its proof gives sqrt(1999/2000).
 _GRADIENT_SHARE = 0.9
 
@@ -181,7 +184,8 @@ class DictionaryConstants(Summarised):
 
     @constant("lem:rie_hess_lip", _SMOOTH)
     def L_H(self) -> float:
-        """Lipschitz constant of the Riemannian Hessian: ``5/2 n^1.5 X^3/mu^2 + 9 n X^2/mu + 9 M_g``.
+        """Lipschitz constant of the Riemannian Hessian:
+        ``5/2 n^1.5 X^3/mu^2 + 9 n X^2/mu + 9 sqrt(n) X``.
 
         The lemma holds for steps up to 1/2. Lem:TR-step, which rests on it, allows a radius of 1.
         """
@@ -201,7 +205,8 @@ class DictionaryConstants(Summarised):
 
     @constant("prop:lip-hessian-negative", _SMOOTH)
     def L_concave(self) -> float:
-        """The same of w'g''w/|w|^2: ``16n^3X^3/mu^2 + 8n^1.5X^2/(mu r) + 48n^2.5X^2/mu + 96n^2.5X``.
+        """The same of w'g''w/|w|^2:
+        ``16 n^3 X^3/mu^2 + 8 n^1.5 X^2/(mu r) + 48 n^2.5 X^2/mu + 96 n^2.5 X``.
 
         With ``r = 1 / (40 sqrt 5)``, half the length where region III begins.
         """
@@ -244,7 +249,9 @@ class DictionaryConstants(Summarised):
 
     @constant("eqn:grad-uni-orth", _GEOMETRY)
     def beta_g(self) -> float:
-        """Radial gradient w'g'/|w| in region II, at least: ``c_star theta``, half if preconditioned."""
+        """Radial gradient w'g'/|w| in region II, at least:
+        ``c_star theta``, or half of it if preconditioned.
+        """
         return (_PERTURBED_GEOMETRY if self.complete else 1.0) * self.c_star * self.theta
 
     @constant("eqn:curvature-uni-orth", _GEOMETRY)
@@ -267,19 +274,33 @@ class DictionaryConstants(Summarised):
         """Length of w at the minimizer, at most: ``mu / 16``, or ``mu / 7`` if preconditioned."""
         return self.mu / (7.0 if self.complete else 16.0)
 
+    @constant("eqn:curvature-uni-orth", _GEOMETRY)
+    def concave_from(self) -> float:
+        r"""Length of w from which the mean radial curvature is negative:
+        ``(pi^2 mu^2/12)^(1/3) / sqrt(theta)``, for small mu.
+
+        This is not in the paper. For a dense direction and mu small beside it, samples without the
+        atom bend the cost upwards by :math:`(1-\theta)\frac{\pi^2}{6\sqrt{2\pi}}
+        \mu^2/(\sqrt\theta |w|^3)`, those with it downwards by
+        :math:`(1-\theta)\theta\sqrt{2/\pi}`. For sparse directions the length is
+        :math:`\sqrt\theta` times this. Where it exceeds the inner end of region III, the inequality
+        of that region fails between the two, however many samples there are.
+        """
+        return (math.pi**2 * self.mu**2 / 12.0) ** _THIRD / math.sqrt(self.theta)
+
     # -- the radius ----------------------------------------------------------------------------
 
     @constant("eqn:TRM-lemma-ii-iii-0", _RADIUS)
     def radius_II(self) -> float:
         """So that the model's error leaves half of d_II: ``eta_f D^3 / 3 <= d_II``."""
         fixed, slope = self._gains_II
-        return min(math.cbrt(1.5 * fixed / self.eta_f), math.sqrt(1.5 * slope / self.eta_f))
+        return min((1.5 * fixed / self.eta_f) ** _THIRD, math.sqrt(1.5 * slope / self.eta_f))
 
     @constant("eqn:TRM-lemma-ii-iii-0", _RADIUS)
     def radius_III(self) -> float:
         """So that the model's error leaves half of d_III: ``eta_f D^3 / 3 <= d_III``."""
         fixed, bend = self._gains_III
-        return min(math.cbrt(1.5 * fixed / self.eta_f), 1.5 * bend / self.eta_f)
+        return min((1.5 * fixed / self.eta_f) ** _THIRD, 1.5 * bend / self.eta_f)
 
     @constant("eqn:TRM-lemma-ii-0", _RADIUS)
     def radius_I(self) -> float:
@@ -288,7 +309,8 @@ class DictionaryConstants(Summarised):
 
     @constant("eqn:Delta-bound-1", _RADIUS)
     def radius_stay(self) -> float:
-        """So that an unconstrained step from region I ends there: ``m_H/M_H sqrt(2 beta_grad/L_H)``.
+        """So that an unconstrained step from region I ends there:
+        ``m_H/M_H sqrt(2 beta_grad/L_H)``.
 
         Written out in the proof of lem:TRM-lemma-iv, it lacks a factor mu; a smaller bound beside
         it makes that harmless.
@@ -313,7 +335,9 @@ class DictionaryConstants(Summarised):
 
     @constant("thm:trm_orth", _RADIUS)
     def largest_radius(self) -> float:
-        """The rule: the smallest of these; in the paper ``c c_star^3 theta^3 mu^2 / (n log(np))^3.5``."""
+        """The rule: the smallest of these; in the paper
+        ``c (c_star theta)^3 mu^2 / (n log(np))^3.5``.
+        """
         return min(
             self.radius_I,
             self.radius_II,
@@ -333,7 +357,7 @@ class DictionaryConstants(Summarised):
 
     @property
     def _gains_II(self) -> tuple[float, float]:
-        """Decrease in region II, at least: a fixed one, or one per length (lem:alg_gradient_func)."""
+        """Decrease in region II: a fixed one, or one per length (lem:alg_gradient_func)."""
         slope = 3.0 * self.beta_g / (4.0 * math.pi * math.sqrt(self.n))
         return self.beta_g**2 / (2.0 * self.L_g), slope
 
@@ -367,7 +391,9 @@ class DictionaryConstants(Summarised):
 
     @constant("lem:TR-step", _DECREASE)
     def rate(self) -> float:
-        """Gradient after an unconstrained step in I over that before, squared: ``L_H / (2 m_H^2)``."""
+        """Gradient after an unconstrained step in I over the square of that before:
+        ``L_H / (2 m_H^2)``.
+        """
         return self.L_H / (2.0 * self.m_H**2)
 
     # -- samples and smoothing -----------------------------------------------------------------
@@ -379,7 +405,7 @@ class DictionaryConstants(Summarised):
 
     @constant("eq:trm_proof_assumed_cond", _DATA)
     def p_smallest(self) -> float:
-        """Samples, at least: ``C n^3 log(n / (mu theta)) / (mu theta)^2``; complete: eq. (.._comp).
+        """Samples, at least: ``C n^3 log(n / (mu theta)) / (mu theta)^2`` if orthogonal.
 
         For complete dictionaries
         ``C max(n^4/mu^4, n^5/mu^2) kappa^8 log(kappa n / (mu theta))^4 / (c_star theta)^2``.
@@ -399,7 +425,9 @@ class DictionaryConstants(Summarised):
 
     @constant("lem:pert_key_mag", _PIPELINE)
     def Xi(self) -> float:
-        """Error of preconditioning, at most: ``20 kappa^4 sqrt(theta n log(p) / p)``; 0 if orthogonal."""
+        """Error of preconditioning, at most:
+        ``20 kappa^4 sqrt(theta n log(p) / p)``; 0 if orthogonal.
+        """
         if self.condition_number is None:
             return 0.0
         spread = math.sqrt(self.theta * self.n * math.log(self.p) / self.p)
@@ -480,6 +508,11 @@ class DictionaryConstants(Summarised):
             (f"mu = {mu} below {largest}", condition, self.mu < self.mu_largest),
             (f"p = {p} at least {needed}", condition, self.p >= self.p_smallest),
             (
+                f"curvature negative from |w| = 0.0224 (in the mean from {self.concave_from:.3g})",
+                "eqn:curvature-uni-comp" if self.complete else "eqn:curvature-uni-orth",
+                self.concave_from <= OUTER_RADIUS,
+            ),
+            (
                 f"radius {self.radius:.3g} at most {self.largest_radius:.3g}",
                 "thm:trm_comp" if self.complete else "thm:trm_orth",
                 self.radius <= self.largest_radius,
@@ -513,7 +546,7 @@ class DictionaryConstants(Summarised):
         rows.append(("hypotheses",))
         for said, label, met in self.hypotheses:
             rows.append((said, ("yes", GOOD) if met else ("no", BAD), label, ""))
-        setting = f"n = {self.n}, p = {self.p}, theta = {self.theta:g}, mu = {self.mu:g}"
+        setting = f"n = {self.n}, p = {self.p}, theta = {self.theta:.4g}, mu = {self.mu:g}"
         kind = (
             "orthogonal"
             if self.condition_number is None
@@ -525,8 +558,10 @@ class DictionaryConstants(Summarised):
             (
                 ("setting", setting),
                 ("dictionary", kind),
-                ("left open by the paper", f"c_star = {self.c_star:.4g}, c_a = {self.c_a:g}, "
-                 f"C = {self.C:g}"),
+                (
+                    "left open by the paper",
+                    f"c_star = {self.c_star:.4g}, c_a = {self.c_a:g}, C = {self.C:g}",
+                ),
                 ("iterations, at most", bound),
             ),
             Table(("constant", "value", "equation", "meaning: formula"), tuple(rows), "lrll"),
@@ -629,142 +664,3 @@ def dictionary_constants(
         radius,
     )
     return found if p is not None else replace(found, p=max(2, math.ceil(found.p_smallest)))
-
-
-@dataclass(frozen=True)
-class Slip:
-    """A slip of the paper.
-
-    Attributes
-    ----------
-    where : str
-        The label of the equation, lemma or section.
-    printed, right : str
-        The text as it is, and as it must be.
-    matters : str
-        What follows from it.
-    """
-
-    where: str
-    printed: str
-    right: str
-    matters: str
-
-
-@dataclass(frozen=True, repr=False)
-class Slips(Summarised):
-    """Slips of the paper that were found on the way; printed, they are a table.
-
-    Attributes
-    ----------
-    found : tuple of Slip
-    """
-
-    found: tuple[Slip, ...]
-
-    def summary(self) -> Summary:
-        """Return the table."""
-        rows = tuple((each.where, each.printed, each.right, each.matters) for each in self.found)
-        headings = ("where", "printed", "right", "what follows")
-        note = "No theorem of the paper falls: each of them leaves its constants open."
-        return Summary("Slips of the paper", table=Table(headings, rows, "llll"), notes=(note,))
-
-
-def slips() -> Slips:
-    """Return the slips of the paper, with what is right.
-
-    Examples
-    --------
-    >>> slips().found[0].where
-    'lem:alg_strcvx_func'
-    """
-    return Slips(_SLIPS)
-
-
-_SLIPS = (
-    Slip(
-        "lem:alg_strcvx_func",
-        "m_H^2 D^2 / M_H",
-        "m_H^2 D^2 / (2 M_H)",
-        "d_I is half as large; its proof has the 1/2 until the last line",
-    ),
-    Slip(
-        "before lem:TRM-lemma-iii",
-        "M_H <= 16 n log(np) / mu",
-        "M_H <= 32 n log(np) / mu",
-        "2 n X^2 / mu with X^2 <= 16 log(np); d_I and three radii change by a factor",
-    ),
-    Slip(
-        "lem:TRM-lemma-iii, proof",
-        "d_I from c_star^2 theta^2 / (2 mu n log(np))",
-        "c_star^2 theta^2 / (64 mu n log(np))",
-        "m_H^2 / (2 M_H) with the constant of M_H; only c changes",
-    ),
-    Slip(
-        "section II.E, lem:TRM-lemma-iii",
-        "36 log(np) / mu",
-        "72 n log(np) / mu",
-        "9/4 of M_H; the n is missing as well",
-    ),
-    Slip(
-        "eqn:delta-3-bound",
-        "25 / (2 delta)",
-        "25 delta / 2",
-        "none: lem:deflation-bound uses the right one",
-    ),
-    Slip(
-        "eq:strcvx_qsp_key3",
-        ">= theta / (4 sqrt(2 pi) mu) for mu <= theta / 10",
-        "for mu <= theta / 19, by this estimate",
-        "lem:alg_strcvx_lb stands: E|q'x| <= sqrt(2/pi) (theta + |w| sqrt theta) is far below the "
-        "4 / sqrt(2 pi) subtracted",
-    ),
-    Slip(
-        "eq:strcvx_qsp_key2",
-        "mu / sqrt(31/32) <= mu",
-        "<= 1.02 mu",
-        "none, as above",
-    ),
-    Slip(
-        "lem:TR-step",
-        "for D <= 1",
-        "for D <= 1/2",
-        "lem:rie_hess_lip, which it rests on, is proved up to 1/2; the theorem's D is far smaller",
-    ),
-    Slip(
-        "lem:TRM-lemma-iv, end of proof",
-        "c_1 (c_star theta)^1.5 / (n log(np))^1.75",
-        "the same times mu",
-        "none: the bound beside it is smaller",
-    ),
-    Slip(
-        "lem:alg_neg_cuv_func, proof",
-        "sigma = sign(w'g')",
-        "1 where that is 0",
-        "else the step is none where the radial gradient vanishes",
-    ),
-    Slip(
-        "section II.E, lem:alg_strcvx_lb",
-        "L_h'' n X^2 and L_h' sqrt(n) X, sums without 1/p",
-        "L_h'' n^1.5 X^3 and L_h' n X^2, means",
-        "none: eq:pert_upper_bound has the right powers",
-    ),
-    Slip(
-        "lem:alg_rounding_orth",
-        "p >= C n^2 log(n/theta) / theta",
-        "and p >= C n log(n/theta) / theta^2",
-        "lem:rounding-0 asks for it; the first is less where theta < 1/n",
-    ),
-    Slip(
-        "lem:alg_rounding_orth, proof",
-        "exp(-theta^2 p / 2)",
-        "exp(-theta^2 p / 32)",
-        "Hoeffding's inequality for an excess of theta p / 8; only the failure probability",
-    ),
-    Slip(
-        "section I",
-        "-|lambda| |delta|^2",
-        "-|lambda| |delta|^2 / 2",
-        "none: the decrease of the model along negative curvature",
-    ),
-)
