@@ -176,9 +176,10 @@ class DictionaryConstants(Summarised):
     def M_H(self) -> float:
         """Largest Riemannian Hessian: ``M_hessian + M_gradient``.
 
-        The display before the proposition ends with ``16 n log(n p) / mu``. It bounds
-        ``2 n X^2 / mu`` with ``X = 4 sqrt(log(n p))``, which is 32, not 16. Of preconditioned data
-        it is 72, where section II.E has ``36 log(n p) / mu`` and lacks the n as well.
+        The display before the proposition bounds the sum by ``2 n X^2 / mu``, and that by
+        ``16 n log(n p) / mu``. With ``X = 4 sqrt(log(n p))`` it is 32, not 16. Of preconditioned
+        data it is 72, where section II.E has ``36 log(n p) / mu`` and lacks the n as well. The sum
+        itself, which is used here, is about half of that bound.
         """
         return self.M_hessian + self.M_gradient
 
@@ -495,7 +496,8 @@ class DictionaryConstants(Summarised):
         within = 2.0 * self.m_H / (self.L_H * accuracy)
         # Convergence begins within that distance already if the logarithms are not positive.
         last = math.log2(math.log2(within)) if within > 2.0 else 0.0
-        return value / min(self.d_I, self.d_II, self.d_III) + last
+        least = min(self.d_I, self.d_II, self.d_III)
+        return value / least + last if least > 0.0 else math.inf
 
     @property
     def hypotheses(self) -> tuple[tuple[str, str, bool], ...]:

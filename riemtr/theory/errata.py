@@ -68,7 +68,8 @@ _SLIPS = (
         "before lem:TRM-lemma-iii",
         "M_H <= 16 n log(np) / mu",
         "M_H <= 32 n log(np) / mu",
-        "2 n X^2 / mu with X^2 <= 16 log(np); d_I and three radii change by a factor",
+        "2 n X^2 / mu with X^2 <= 16 log(np); the sum that it bounds is half as large, and is "
+        "what riemtr uses",
     ),
     Slip(
         "lem:TRM-lemma-iii, proof",

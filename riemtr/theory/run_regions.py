@@ -240,7 +240,7 @@ def regions(
     --------
     >>> import riemtr
     >>> case = riemtr.problems.build("dictionary-learning", rng=0, n=5, p=2000, mu=0.02)
-    >>> result = riemtr.ExactTRM(radius=0.05).solve(case.problem, case.start)
+    >>> result = riemtr.ExactTRM(radius=0.02).solve(case.problem, case.start)
     >>> run = riemtr.theory.regions(result, case)
     >>> [riemtr.theory.REGIONS[number] for number in run.iterates["region"][[0, -1]]]
     ['negative curvature', 'strongly convex']
