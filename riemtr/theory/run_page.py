@@ -186,8 +186,9 @@ def _folded(title: str, content: str) -> str:
 def _rates(run: RunRegions) -> str:
     """Return the steps of the last phase, with the ratios that quadratic convergence bounds."""
     table = run.iterates
-    if run.settled is None:
-        return "<p>No unconstrained step in region I.</p>"
+    inside = np.flatnonzero(np.isfinite(table["step"]) & ~table["constrained"])
+    if not inside.size:
+        return "<p>No unconstrained step.</p>"
     rows = [
         (
             str(table["iteration"][k]),
@@ -196,7 +197,7 @@ def _rates(run: RunRegions) -> str:
             f"{table['gradient_norm'][k]:.3g}",
             _shown(table["gradient_rate"][k]),
         )
-        for k in range(run.settled, run.steps + 1)
+        for k in [*inside, run.steps]
     ]
     headings = ("iterate", "distance e", "next e / e^2", "gradient norm g", "next g / g^2")
     note = (

@@ -24,6 +24,8 @@ NUMERALS = ("I", "II", "III")
 
 # Distance from the minimizer, in roundings, below which ratios of distances are rounding.
 _ROUNDINGS = 100.0
+# The last ratios of distances that the summary shows.
+_SHOWN_RATES = 5
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,10 +42,12 @@ class RunRegions(Summarised):
         (0, 1, 2), ``cost``, ``gradient_norm``, ``distance`` from the minimizer, ``radius``,
         ``step`` (its length), ``constrained``, ``accepted``, ``decrease`` of the cost,
         ``guaranteed`` (the theorem's d at that radius; NaN for unconstrained steps in region I,
-        for which there is none), ``rate`` (distance after the step over that before, squared) and
-        ``gradient_rate`` (the same of gradients). The last iterate has no step.
+        for which there is none), ``rate`` (distance after an unconstrained step over the square of
+        that before) and ``gradient_rate`` (the same of gradients). The last iterate has no step.
     minimizer : ndarray
         The minimizer where the run ended, to rounding.
+    minimizer_length : float
+        Length of w there.
     warm_up : int
         Iterations on easier versions of the cost before, which are not in the table.
     """
@@ -51,6 +55,7 @@ class RunRegions(Summarised):
     constants: DictionaryConstants
     iterates: dict[str, np.ndarray]
     minimizer: np.ndarray
+    minimizer_length: float
     warm_up: int = 0
 
     @property
@@ -126,6 +131,11 @@ class RunRegions(Summarised):
                 (which, f"{self.bound:.3g} (eq:cplx_orth, eq:cplx_comp)"),
                 ("its formula at this radius", f"{self.bound_here:.3g}"),
                 ("stays unconstrained in I", f"{stays} (lem:TRM-lemma-iv)"),
+                (
+                    "minimizer",
+                    f"at |w| = {self.minimizer_length:.3g}; the theorem has at most "
+                    f"{constants.minimizer_distance:.3g}",
+                ),
                 ("distance at the end", f"{table['distance'][-1]:.2g}"),
                 ("rate", self._rates_said),
             ),
@@ -154,9 +164,9 @@ class RunRegions(Summarised):
         rates = self.iterates["rate"]
         rates = rates[np.isfinite(rates)]
         if not rates.size:
-            return "no two successive distances above rounding in region I"
+            return "no unconstrained step between distances above rounding"
         bound = self.constants.rate * self.constants.M_H**2 / self.constants.m_H
-        shown = ", ".join(f"{rate:.3g}" for rate in rates)
+        shown = ", ".join(f"{rate:.3g}" for rate in rates[-_SHOWN_RATES:])
         return f"distance after / before^2: {shown}; at most {bound:.2g} (lem:TR-step, TR-grad-opt)"
 
     def _phase_row(self, phase: slice) -> tuple[Cell, ...]:
@@ -250,12 +260,12 @@ def regions(
     frame = frame_of(case)
     constants = constants_of(case, frame) if constants is None else constants
     visited = _repeated(result, case, case.start if start is None else start)
-    last = frame.nearest(result.point)
-    length = float(np.linalg.norm(last.w(result.point)))
-    near = result.point if region_of(length, frame.cost.mu) == 0 else last.atom
+    # Newton's method needs a point near the minimizer: the last one, or an atom if it is not.
+    near = result.point if result.converged else frame.nearest(result.point).atom
     minimizer = minimizer_near(frame, near)
     table = _table(visited, frame, constants, minimizer)
-    return RunRegions(constants, table, minimizer, int(table["iteration"][0]))
+    far = float(np.linalg.norm(frame.nearest(minimizer).w(minimizer)))
+    return RunRegions(constants, table, minimizer, far, int(table["iteration"][0]))
 
 
 def _repeated(result: Result, case: Any, start: Any) -> list[Iteration]:
@@ -331,7 +341,7 @@ def _table(
             )
         ]
     )
-    newton = (number == 0) & ~table["constrained"] & table["accepted"]
+    newton = ~table["constrained"] & table["accepted"]
     floor = _ROUNDINGS * float(np.finfo(float).eps)
     table["rate"] = _squared_ratio(distances, newton, floor)
     table["gradient_rate"] = _squared_ratio(norms, newton, floor)

@@ -27,6 +27,6 @@ def kind(request):
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make():
     return build

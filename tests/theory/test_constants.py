@@ -69,7 +69,7 @@ def test_decrease_in_region_three_has_two_branches():
 def test_complete_dictionaries_change_the_constants_by_the_factors_of_section_two_e():
     plain = dictionary_constants(n=6, theta=0.2, mu=1e-3, p=10**6)
     complete = dictionary_constants(n=6, theta=0.2, mu=1e-3, p=10**6, condition_number=2.0)
-    assert complete.X == pytest.approx(1.5 * plain.X)
+    assert pytest.approx(1.5 * plain.X) == complete.X
     for name, factor in {"M_gradient": 1.5, "M_hessian": 2.25, "L_hessian": 27 / 8}.items():
         assert getattr(complete, name) == pytest.approx(factor * getattr(plain, name))
     assert complete.eta_f <= 4.0 * plain.eta_f
