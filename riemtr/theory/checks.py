@@ -287,12 +287,9 @@ def _bounded(
     The equation is that of the constant, or another one that is stated with the same constant and
     does not measure it.
     """
-    equation = label or getattr(DictionaryConstants, symbol).label
-    if bounds.complete:
-        equation = equation.replace("-uni-orth", "-uni-comp")
     return Check(
         name,
-        equation,
+        label or getattr(DictionaryConstants, symbol).equation(bounds.complete),
         where,
         symbol not in _FROM_BELOW,
         getattr(bounds, symbol) / factor,
@@ -399,7 +396,7 @@ def _geometry(bounds: DictionaryConstants, sets: Sequence[Sequence[Local]]) -> I
         first,
         lambda a: float(np.linalg.eigvalsh(a.chart_hessian)[0]),
         "region I",
-        label="eqn:hess-zero-uni-orth",
+        label=DictionaryConstants.inner_radius.equation(bounds.complete),
     )
     for symbol, name, points, where, quantity in (
         ("m_H", "smallest Riemannian curvature", first, "region I", lambda a: a.eigenvalues[0]),

@@ -146,8 +146,8 @@ class ThirdRegion(Summarised):
         said = "mean curvature\nnegative from here on"
         left.annotate(said, (constants.concave_from, max(high, 1.0)), xytext=(4, -4), **note)
         ends = {"xycoords": ("axes fraction", "data"), "ha": "right"}
-        left.annotate("-c_star", (1.0, -constants.c_star), xytext=(0, 4), **ends, **note)
-        middle.annotate("c_star", (1.0, constants.c_star), xytext=(0, -10), **ends, **note)
+        left.annotate("-c_star", (1.0, -constants.c_star), xytext=(0, 3), **ends, **note)
+        middle.annotate("c_star", (0.1, constants.c_star), xytext=(0, 3), **ends, **note)
         left.set_title("radial curvature / theta", fontsize=10)
         middle.set_title("radial gradient / theta", fontsize=10)
         middle.legend(frameon=False, title="inequality of region III", fontsize=8, title_fontsize=8)

@@ -11,6 +11,7 @@ Slips of the paper are put right at the line that they concern, and listed by
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
@@ -69,6 +70,13 @@ class constant:
 
     def __set__(self, owner: Any, value: Any) -> None:
         raise AttributeError(f"{self.name} follows from the others; use dataclasses.replace")
+
+    def equation(self, complete: bool) -> str:
+        """Return the label, for complete dictionaries that of the statement about them."""
+        if not complete:
+            return self.label
+        label = re.sub("orth$", "comp", self.label)
+        return f"{label}_comp" if label == "eq:trm_proof_assumed_cond" else label
 
     @property
     def said(self) -> str:
@@ -169,7 +177,9 @@ class DictionaryConstants(Summarised):
 
     @constant("lem:alg_approx_bd2", _SMOOTH)
     def eta_f(self) -> float:
-        """Error of the quadratic model, ``eta_f |step|^3 / 6``: ``M_g + 2 M_h + L_g + L_h``."""
+        """Error of the quadratic model, over ``|step|^3 / 6``:
+        ``M_gradient + 2 M_hessian + L_gradient + L_hessian``.
+        """
         return self.M_gradient + 2.0 * self.M_hessian + self.L_gradient + self.L_hessian
 
     @constant("lem:TRM-lemma-iii", _SMOOTH)
@@ -278,9 +288,9 @@ class DictionaryConstants(Summarised):
     @constant("eqn:curvature-uni-orth", _GEOMETRY)
     def concave_from(self) -> float:
         r"""Length of w from which the mean radial curvature is negative:
-        ``(pi^2 mu^2/12)^(1/3) / sqrt(theta)``, for small mu.
+        ``(pi^2 mu^2/12)^(1/3) / sqrt(theta)`` for small mu, which is not in the paper.
 
-        This is not in the paper. For a dense direction and mu small beside it, samples without the
+        For a dense direction and mu small beside it, samples without the
         atom bend the cost upwards by :math:`(1-\theta)\frac{\pi^2}{6\sqrt{2\pi}}
         \mu^2/(\sqrt\theta |w|^3)`, those with it downwards by
         :math:`(1-\theta)\theta\sqrt{2/\pi}`. For sparse directions the length is
@@ -544,7 +554,10 @@ class DictionaryConstants(Summarised):
                 rows.append((group,))
             value = f"{each.__get__(self, type(self)):.4g}"
             mark = " (measured)" if each.name in self.measured else ""
-            rows.append((each.name, value, each.label, each.said + mark))
+            given = self.given_radius if each.name == "radius" else self.given_entry
+            if each.name in ("X", "radius") and given is not None:
+                mark = " (given)"
+            rows.append((each.name, value, each.equation(self.complete), each.said + mark))
         rows.append(("hypotheses",))
         for said, label, met in self.hypotheses:
             rows.append((said, ("yes", GOOD) if met else ("no", BAD), label, ""))
