@@ -54,12 +54,14 @@ def edge_radius(n: int) -> float:
 def region_of(length: Any, mu: float) -> Any:
     """Return the number of the region, 0, 1 or 2 as in :data:`REGIONS`, of lengths of w.
 
+    From a mu of 0.13 on region I would reach beyond region II, which is then empty.
+
     Examples
     --------
     >>> region_of(np.array([0.0, 0.01, 0.5]), mu=0.01)
     array([0, 1, 2])
     """
-    return np.digitize(length, [inner_radius(mu), OUTER_RADIUS], right=True)
+    return np.digitize(length, [min(inner_radius(mu), OUTER_RADIUS), OUTER_RADIUS], right=True)
 
 
 @dataclass(frozen=True, eq=False)

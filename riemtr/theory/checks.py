@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import generator, integer
+from riemtr.errors import ArgumentError
 from riemtr.subproblem import solve_subproblem
 from riemtr.summary import BAD, GOOD, Cell, Summarised, Summary, Table
-from riemtr.theory.chart import Frame, frame_of
+from riemtr.theory.chart import OUTER_RADIUS, Frame, frame_of, inner_radius
 from riemtr.theory.constants import DictionaryConstants, dictionary_constants
 from riemtr.theory.sampling import (
     Local,
@@ -231,6 +232,10 @@ def check(
     """
     points, source = integer("points", points), generator(rng)
     frame = frame_of(case)
+    if inner_radius(frame.cost.mu) >= OUTER_RADIUS:
+        limit = OUTER_RADIUS / inner_radius(1.0)
+        remedy = "build the case with a smaller mu: region II is empty"
+        raise ArgumentError("case", f"have mu below {limit:.4g}", frame.cost.mu, remedy)
     bounds = constants_of(case, frame) if constants is None else constants
     sets = [
         [local(frame, in_region(frame, region, source)) for _ in range(points)]

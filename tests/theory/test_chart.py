@@ -56,6 +56,7 @@ def test_regions_of_lengths():
     mu = 0.01
     edges = [0.0, inner_radius(mu), inner_radius(mu) * 1.001, OUTER_RADIUS, 0.5]
     assert region_of(np.array(edges), mu).tolist() == [0, 0, 1, 1, 2]
+    assert region_of(np.array([0.01, 0.02, 0.05]), mu=0.5).tolist() == [0, 0, 2], "II is empty"
 
 
 def test_sections_follow_rotations_and_signed_permutations(make):
