@@ -1,0 +1,25 @@
+"""The paper, executable: its constants, its regions and its bounds, beside what really happens."""
+
+from riemtr.theory.chart import REGIONS, frame_of
+from riemtr.theory.checks import Checks, check
+from riemtr.theory.concavity import ThirdRegion, third_region
+from riemtr.theory.constants import DictionaryConstants, dictionary_constants
+from riemtr.theory.distance import DistanceLemma, distance_lemma
+from riemtr.theory.errata import slips
+from riemtr.theory.run_regions import RunRegions, regions
+
+__all__ = [
+    "REGIONS",
+    "Checks",
+    "DictionaryConstants",
+    "DistanceLemma",
+    "RunRegions",
+    "ThirdRegion",
+    "check",
+    "dictionary_constants",
+    "distance_lemma",
+    "frame_of",
+    "regions",
+    "slips",
+    "third_region",
+]
