@@ -227,6 +227,8 @@ class Product(Manifold[Any]):
         self.dimension_varies = any(factor.dimension_varies for factor in self.manifolds)
         name = f"Product manifold: {' x '.join(map(str, self.manifolds))}"
         super().__init__(name, sum(int(factor.dim) for factor in self.manifolds))
+        known = [factor.euler_characteristic for factor in self.manifolds]
+        self.euler_characteristic = None if None in known else math.prod(map(int, known))
         # Not through the constructor, whose check knows no products of products.
         self._point_layout = tuple(factor.point_layout for factor in self.manifolds)
 

@@ -1,0 +1,128 @@
+r"""From any point to a critical point of a chosen Morse index.
+
+In the eigenbasis of the Hessian, with eigenvalues :math:`\lambda_i` and slopes :math:`\gamma_i`, a
+step goes up along the k eigenvectors of the smallest eigenvalues and down along all others,
+
+.. math:: s_i = \frac{\gamma_i}{|\lambda_i| + \nu} \quad (i \le k), \qquad
+          s_i = -\frac{\gamma_i}{|\lambda_i| + \nu} \quad (i > k),
+
+where :math:`\nu \ge 0` keeps it within a radius. Beside a critical point of index k this is Newton's
+step; from all others it leads away. No cost falls along the way: a step is judged by the gradient,
+which must change about as the Hessian says (Yin, Zhang and Zhang, *High-index optimization-based
+shrinking dimer method for finding high-index saddle points*, SIAM Journal on Scientific Computing 41,
+2019, go the same way by small steps along the signed gradient).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from riemtr.errors import NonFiniteHessianError
+from riemtr.problem import Evaluation, Problem
+from riemtr.problem.cost_differences import OFF_DOMAIN
+from riemtr.solvers.stopping import default_tolerances
+from riemtr.subproblem.exact import solve_exact
+
+# The first radius, as a share of the manifold's typical distance: a few steps cross it.
+_FIRST_RADIUS = 0.1
+# The largest: longer steps would pass by what is between.
+_LARGEST_RADIUS = 0.3
+# The smallest: where no shorter step is foreseen either, the gradient is not smooth.
+_SMALLEST_RADIUS = 1e-10
+# Share of a gradient's change that the Hessian may have foreseen wrongly for a step to be taken.
+_TOLERATED = 0.7
+# The share up to which the next step may be twice as long.
+_FORESEEN = 0.25
+# A step that is refused is followed by one of this share of its length.
+_SHRINK = 0.25
+# Gradients that a search asks for at most. Searches end within 10 to 40 where there is something to
+# find; what takes longer goes around in circles.
+_MOST_STEPS = 300
+# Newton's steps at the end, which bring the point to rounding.
+_POLISHING = 3
+# The fall of a gradient norm that makes one more of them worth it.
+_FALL = 0.5
+
+
+def search(problem: Problem, start: Any, index: int) -> Evaluation | None:
+    """Return a critical point near a start, as a rule one of the index; None where none was found.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : point of the manifold
+    index : int
+        How many directions lead down from the point looked for.
+
+    Examples
+    --------
+    >>> import numpy as np, riemtr
+    >>> matrix = np.diag([1.0, 2.0, 3.0])
+    >>> problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x @ matrix @ x)
+    >>> start = np.array([0.6, 0.48, 0.64])
+    >>> [round(search(problem, start, index).cost, 9) for index in range(3)]
+    [1.0, 2.0, 3.0]
+    """
+    here = problem.at(start)
+    scale = here.manifold.typical_dist
+    radius, relative = _FIRST_RADIUS * scale, default_tolerances(here.precision).relative
+    try:
+        for _ in range(_MOST_STEPS):
+            if here.gradient_norm <= relative * size_of(here):
+                return polished(here)
+            there, radius, taken = _step(here, index, radius)
+            if there is None or radius < _SMALLEST_RADIUS * scale:
+                return None
+            here = there if taken else here
+    except (*OFF_DOMAIN, np.linalg.LinAlgError, NonFiniteHessianError):
+        return None  # beside the domain of the cost, as on the way to infinity
+    return None
+
+
+def size_of(here: Evaluation) -> float:
+    """Return the scale of the derivatives at a point."""
+    return max(float(np.abs(here.eigh[0]).max(initial=0.0)), here.conversion_size)
+
+
+def polished(here: Evaluation) -> Evaluation:
+    """Return the end of a few Newton's steps, as long as they help."""
+    for _ in range(_POLISHING):
+        values, vectors = here.eigh
+        index = int(np.count_nonzero(values < 0.0))
+        there, _, _ = _step(here, index, _FIRST_RADIUS * here.manifold.typical_dist)
+        if there is None or not there.gradient_norm <= _FALL * here.gradient_norm:
+            return here
+        here = there
+    return here
+
+
+def _step(here: Evaluation, index: int, radius: float) -> tuple[Evaluation | None, float, bool]:
+    """Return where a step leads, the next radius, and whether the step is to be taken."""
+    values, vectors = here.eigh
+    slopes = vectors.T @ here.basis.coordinates(here.gradient)
+    turned = slopes.copy()
+    turned[:index] *= -1.0
+    order = np.argsort(np.abs(values), kind="stable")
+    solution = solve_exact(np.abs(values)[order], np.eye(len(order)), turned[order], radius)
+    step = np.empty_like(slopes)
+    step[order] = solution.vector
+    vector = here.basis.vector(vectors @ step).astype(here.gradient.dtype, copy=False)
+    there = here.moved(vector)
+    length = float(np.linalg.norm(step))
+    if there is None or not np.isfinite(there.gradient_norm):
+        return here, _SHRINK * length, False
+    try:
+        carried = here.space.transported(there.gradient, there.space)
+    except (AttributeError, NotImplementedError):  # of manifolds of others
+        return there, radius, True
+    ahead = vectors.T @ here.basis.coordinates(carried)
+    foreseen = values * step
+    change = max(float(np.linalg.norm(ahead - slopes)), float(np.linalg.norm(foreseen)))
+    error = float(np.linalg.norm(ahead - slopes - foreseen))
+    if error > _TOLERATED * change:
+        return here, _SHRINK * length, False
+    if error <= _FORESEEN * change and solution.on_boundary:
+        radius = min(2.0 * radius, _LARGEST_RADIUS * here.manifold.typical_dist)
+    return there, radius, True
