@@ -122,12 +122,15 @@ class Place:
         A bound of the distance from the exact point, to first order.
     index : int
         How many directions lead down: points of different indices are different.
+    bend : float
+        The size of the Hessian, as far as it is known: by how much costs differ beside the point.
     """
 
     evaluation: Evaluation
     isolated: bool
     error: float
     index: int = 0
+    bend: float = 0.0
 
     @property
     def point(self) -> Any:
@@ -144,7 +147,8 @@ def _place(result: Result) -> Place:
     known = result.certificate
     least = known.min_eigenvalue - known.error_bound
     error = result.gradient_norm / least if least > 0.0 else math.inf
-    return Place(result.evaluation, known.strict, error)
+    bend = 0.0 if known.curvature is None else known.curvature.size
+    return Place(result.evaluation, known.strict, error, bend=bend)
 
 
 class Places:
@@ -185,8 +189,8 @@ class Places:
         """Return the places of the same cost, those first whose arrays are near."""
         count = len(self._places)
         costs = self._costs[:count]
-        sizes = np.maximum(np.abs(costs), _size_of_cost(place))
-        numbers = np.flatnonzero(np.abs(costs - place.cost) <= _SAME_COST * sizes)
+        bounds = np.maximum(_SAME_COST * np.abs(costs), _cost_error(place))
+        numbers = np.flatnonzero(np.abs(costs - place.cost) <= bounds)
         if len(numbers) < 2:
             return numbers
         apart = np.linalg.norm(self._arrays[numbers] - as_real(place.point), axis=1)
@@ -213,8 +217,7 @@ class Places:
             return True
         manifold = self.problem.geometry
         near = _SLACK * (first.error + second.error)
-        least = _ROUNDINGS * math.sqrt(first.evaluation.precision) * manifold.typical_dist
-        near = min(max(near, least), _FAR * manifold.typical_dist)
+        near = min(max(near, _least(first)), _FAR * manifold.typical_dist)
         if manifold.separation(first.point, second.point) <= near:
             return True
         return self.problem.symmetries is not None and self._is_on_orbit(first, second, near)
@@ -255,12 +258,20 @@ def kinds(places: Places) -> list[int]:
 
 def same_cost(first: Place, second: Place) -> bool:
     """Whether the costs of two places agree to what can be told of them."""
-    size = max(abs(first.cost), _size_of_cost(second))
-    return abs(first.cost - second.cost) <= _SAME_COST * size
+    error = max(_SAME_COST * abs(first.cost), _cost_error(second))
+    return abs(first.cost - second.cost) <= error
 
 
-def _size_of_cost(place: Place) -> float:
-    return max(abs(place.cost), place.evaluation.conversion_size)
+def _cost_error(place: Place) -> float:
+    """Return a difference of costs that is none, of points that are never told apart included."""
+    size = max(abs(place.cost), place.evaluation.conversion_size)
+    return max(_SAME_COST * size, place.bend * _least(place) ** 2)
+
+
+def _least(place: Place) -> float:
+    """Return a distance within which points are never told apart."""
+    here = place.evaluation
+    return _ROUNDINGS * math.sqrt(here.precision) * here.manifold.typical_dist
 
 
 def _alike(first: Place, second: Place) -> bool:

@@ -1,12 +1,13 @@
 """All critical points of a problem: minimizers, saddle points of every index, maximizers.
 
 Two searches take turns. Starts are drawn at random, each with a Morse index drawn at random, and
-followed to a critical point of that index (:mod:`riemtr.theory.index_search`). From every point found
-so far, walks set out along the directions that lead down from it and along the one that leads up the
-least, to its neighbours of the next lower and the next higher index (Yin, Wang, Chen, Zhang and
-Zhang, *Construction of a pathway map on a complicated energy landscape*, Physical Review Letters 124,
-2020). A round of random starts that leads to nothing new ends it: these starts do not depend on how
-the known points were found, so that they say how likely a further start would be to find another.
+followed to a critical point of that index (:mod:`riemtr.theory.index_search`). From every point
+found so far, walks set out along the directions that lead down from it and along the one that leads
+up the least, to its neighbours of the next lower and the next higher index (Yin, Wang, Chen, Zhang
+and Zhang, *Construction of a pathway map on a complicated energy landscape*, Physical Review
+Letters 124, 2020). A round of random starts that leads to nothing new ends it: these starts do not
+depend on how the known points were found, so that they say how likely a further start is to find
+another. Where it is known, the Euler characteristic of the manifold must agree as well.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class CriticalPoint(Place):
         A bound of the distance from the exact point, to first order.
     index : int
         The Morse index: how many eigenvalues of the Hessian are negative to tolerance.
+    bend : float
+        The largest eigenvalue of the Hessian, by magnitude.
     flat_directions : int
         How many of them vanish to tolerance, those along the problem's symmetries included.
     count : int
@@ -238,12 +241,14 @@ class CriticalPoints(Summarised):
         )
         if self.quiet_starts:
             notes.append(
-                f"the last {plural(self.quiet_starts, 'start')} led to known points only: a further "
-                f"one leads to another with a chance of at most {self.chance_of_another:.2g} "
-                f"(95 % confidence)"
+                f"the last {plural(self.quiet_starts, 'start')} led to known points only: a "
+                f"further one leads to another with a chance of at most "
+                f"{self.chance_of_another:.2g} (95 % confidence)"
             )
         else:
-            notes.append("the last round still led to new points: allow more rounds, or more starts")
+            notes.append(
+                "the last round still led to new points: allow more rounds, or more starts"
+            )
         notes += self._notes_on_completeness()
         if len(self.kinds) < len(self.points):
             notes.append(
@@ -261,7 +266,7 @@ class CriticalPoints(Summarised):
         if expected is not None and expected == found:
             notes.append(
                 f"(-1)^index adds up to {found}, the manifold's Euler characteristic, as it must "
-                f"for all critical points together: no single one is missing"
+                f"for all critical points together: if any are missing, they cancel"
             )
         elif expected is not None:
             notes.append(
@@ -462,6 +467,7 @@ class _Survey:
                 each.isolated,
                 each.error,
                 each.index,
+                each.bend,
                 int(self._flat(each.evaluation).sum()),
                 self.reached[number],
                 self.walked[number],
@@ -491,7 +497,8 @@ class _Survey:
         if error > _UNSURE * here.manifold.typical_dist:
             return None
         isolated = int(flat.sum()) == len(here.symmetries)
-        return Place(here, isolated, error, int((values[~flat] < 0.0).sum()))
+        index, bend = int((values[~flat] < 0.0).sum()), float(np.abs(values).max(initial=0.0))
+        return Place(here, isolated, error, index, bend)
 
     @staticmethod
     def _flat(here: Evaluation) -> np.ndarray:

@@ -6,11 +6,13 @@ step goes up along the k eigenvectors of the smallest eigenvalues and down along
 .. math:: s_i = \frac{\gamma_i}{|\lambda_i| + \nu} \quad (i \le k), \qquad
           s_i = -\frac{\gamma_i}{|\lambda_i| + \nu} \quad (i > k),
 
-where :math:`\nu \ge 0` keeps it within a radius. Beside a critical point of index k this is Newton's
-step; from all others it leads away. No cost falls along the way: a step is judged by the gradient,
-which must change about as the Hessian says (Yin, Zhang and Zhang, *High-index optimization-based
-shrinking dimer method for finding high-index saddle points*, SIAM Journal on Scientific Computing 41,
-2019, go the same way by small steps along the signed gradient).
+where :math:`\nu \ge 0` keeps it within a radius. Beside a critical point of index k this is
+Newton's step; from all others it leads away. No cost falls along the way: a step is judged by the
+gradient, which must change about as the Hessian says (Yin, Zhang and Zhang, *High-index
+optimization-based shrinking dimer method for finding high-index saddle points*, SIAM Journal on
+Scientific Computing 41, 2019, go the same way by small steps along the signed gradient). Minimising
+|grad|^2 instead finds few of the indices: that function has minima of its own, away from all
+critical points, and is drawn to where the curvature is largest.
 """
 
 from __future__ import annotations
@@ -37,9 +39,14 @@ _TOLERATED = 0.7
 _FORESEEN = 0.25
 # A step that is refused is followed by one of this share of its length.
 _SHRINK = 0.25
-# Gradients that a search asks for at most. Searches end within 10 to 40 where there is something to
-# find; what takes longer goes around in circles.
-_MOST_STEPS = 300
+# Steps that a search tries at most. Most end within 10 to 40 where there is something to find; what
+# takes longer goes around in circles.
+_MOST_STEPS = 200
+# Length of all steps together at most, in typical distances of the manifold: on the way to infinity
+# there is nothing to find.
+_LONGEST_WAY = 10.0
+# Roundings of the derivatives that a slope may be off by.
+_ROUNDINGS = 100.0
 # Newton's steps at the end, which bring the point to rounding.
 _POLISHING = 3
 # The fall of a gradient norm that makes one more of them worth it.
@@ -68,14 +75,16 @@ def search(problem: Problem, start: Any, index: int) -> Evaluation | None:
     here = problem.at(start)
     scale = here.manifold.typical_dist
     radius, relative = _FIRST_RADIUS * scale, default_tolerances(here.precision).relative
+    way = 0.0
     try:
         for _ in range(_MOST_STEPS):
             if here.gradient_norm <= relative * size_of(here):
                 return polished(here)
-            there, radius, taken = _step(here, index, radius)
-            if there is None or radius < _SMALLEST_RADIUS * scale:
+            there, radius, length = _step(here, index, radius)
+            way += length
+            if radius < _SMALLEST_RADIUS * scale or way > _LONGEST_WAY * scale:
                 return None
-            here = there if taken else here
+            here = there
     except (*OFF_DOMAIN, np.linalg.LinAlgError, NonFiniteHessianError):
         return None  # beside the domain of the cost, as on the way to infinity
     return None
@@ -89,20 +98,24 @@ def size_of(here: Evaluation) -> float:
 def polished(here: Evaluation) -> Evaluation:
     """Return the end of a few Newton's steps, as long as they help."""
     for _ in range(_POLISHING):
-        values, vectors = here.eigh
-        index = int(np.count_nonzero(values < 0.0))
+        index = int(np.count_nonzero(here.eigh[0] < 0.0))
         there, _, _ = _step(here, index, _FIRST_RADIUS * here.manifold.typical_dist)
-        if there is None or not there.gradient_norm <= _FALL * here.gradient_norm:
+        if not there.gradient_norm <= _FALL * here.gradient_norm:
             return here
         here = there
     return here
 
 
-def _step(here: Evaluation, index: int, radius: float) -> tuple[Evaluation | None, float, bool]:
-    """Return where a step leads, the next radius, and whether the step is to be taken."""
+def _step(here: Evaluation, index: int, radius: float) -> tuple[Evaluation, float, float]:
+    """Return where a step leads, the next radius, and how far that is.
+
+    A step that is refused leads nowhere.
+    """
     values, vectors = here.eigh
     slopes = vectors.T @ here.basis.coordinates(here.gradient)
-    turned = slopes.copy()
+    # A slope of rounding over a curvature of rounding would be a step of any length.
+    none = np.abs(slopes) <= _ROUNDINGS * here.precision * size_of(here)
+    turned = np.where(none, 0.0, slopes)
     turned[:index] *= -1.0
     order = np.argsort(np.abs(values), kind="stable")
     solution = solve_exact(np.abs(values)[order], np.eye(len(order)), turned[order], radius)
@@ -112,17 +125,17 @@ def _step(here: Evaluation, index: int, radius: float) -> tuple[Evaluation | Non
     there = here.moved(vector)
     length = float(np.linalg.norm(step))
     if there is None or not np.isfinite(there.gradient_norm):
-        return here, _SHRINK * length, False
+        return here, _SHRINK * length, 0.0
     try:
         carried = here.space.transported(there.gradient, there.space)
     except (AttributeError, NotImplementedError):  # of manifolds of others
-        return there, radius, True
+        return there, radius, length
     ahead = vectors.T @ here.basis.coordinates(carried)
     foreseen = values * step
     change = max(float(np.linalg.norm(ahead - slopes)), float(np.linalg.norm(foreseen)))
     error = float(np.linalg.norm(ahead - slopes - foreseen))
     if error > _TOLERATED * change:
-        return here, _SHRINK * length, False
+        return here, _SHRINK * length, 0.0
     if error <= _FORESEEN * change and solution.on_boundary:
         radius = min(2.0 * radius, _LARGEST_RADIUS * here.manifold.typical_dist)
-    return there, radius, True
+    return there, radius, length
