@@ -135,9 +135,9 @@ def main() -> None:
         cases += [rayleigh(10), rayleigh(20), subspaces(6, 3), brockett(4, 2), brockett(4, 3)]
     print(settings())
     print(
-        f"\n{'cost':<28}{'known':>6}{'found':>6}  {'indices':<8}{'starts':>7}{'walks':>7}{'lost':>6}"
-        f"{'chance of another':>19}{'s':>7}   |grad|^2, as many searches"
+        f"\n{'cost':<28}{'known':>6}{'found':>6}  {'indices':<8}{'starts':>7}{'walks':>7}", end=""
     )
+    print(f"{'lost':>6}{'chance of another':>19}{'s':>7}   |grad|^2, as many searches")
     for name, problem, expected in cases:
         begin = time.perf_counter()
         found = critical_points(problem, starts=100 if quick else 500)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import as_integer, generator, integer
+from riemtr.arguments import generator, integer
 from riemtr.errors import ArgumentError
 from riemtr.problem import Evaluation, Problem, as_problem
 from riemtr.progress import Progress, Watcher, watching
@@ -380,10 +380,9 @@ def _indices(indices: Iterable[int] | None, dim: int) -> np.ndarray:
     if indices is None:
         return np.arange(dim + 1)
     given = list(indices) if isinstance(indices, Iterable) else [indices]
-    numbers = [as_integer(each) for each in given]
-    if not numbers or any(each is None or not 0 <= each <= dim for each in numbers):
-        raise ArgumentError("indices", f"be integers from 0 to {dim}, the dimension", indices)
-    return np.unique(numbers)
+    if not given:
+        raise ArgumentError("indices", "name one index at least", given, "leave it out for all")
+    return np.unique([integer("indices", each, low=0, high=dim) for each in given])
 
 
 def _spurious(

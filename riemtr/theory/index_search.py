@@ -10,9 +10,10 @@ where :math:`\nu \ge 0` keeps it within a radius. Beside a critical point of ind
 Newton's step; from all others it leads away. No cost falls along the way: a step is judged by the
 gradient, which must change about as the Hessian says (Yin, Zhang and Zhang, *High-index
 optimization-based shrinking dimer method for finding high-index saddle points*, SIAM Journal on
-Scientific Computing 41, 2019, go the same way by small steps along the signed gradient). Minimising
-|grad|^2 instead finds few of the indices: that function has minima of its own, away from all
-critical points, and is drawn to where the curvature is largest.
+Scientific Computing 41, 2019, go the same way by small steps along the signed gradient).
+Minimising |grad|^2 takes fewer steps, but nobody chooses the index: where a cost is nearly
+nonsmooth, as log-cosh at mu = 0.01, it is drawn to the highest ones alone, and finds no minimizer
+(``benchmarks/critical_points.py`` prints both).
 """
 
 from __future__ import annotations
