@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -228,6 +229,7 @@ def test_says_what_it_rests_on():
     assert f"{found.starts} random starts" in text
     assert "Euler characteristic" in text
     assert "26" in found.summary().html()
+    assert "some are missing" in repr(replace(found, points=found.points[1:]))
     once = critical_points(riemtr.dictionary_problem(np.eye(3), 0.1), starts=5, max_rounds=1)
     assert not once.settled
     assert once.chance_of_another == 1.0
