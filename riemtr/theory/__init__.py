@@ -4,10 +4,10 @@ from riemtr.theory.chart import REGIONS, frame_of
 from riemtr.theory.checks import Checks, check
 from riemtr.theory.concavity import ThirdRegion, third_region
 from riemtr.theory.constants import DictionaryConstants, dictionary_constants
-from riemtr.theory.critical_points import CriticalPoint, CriticalPoints, critical_points
 from riemtr.theory.distance import DistanceLemma, distance_lemma
 from riemtr.theory.errata import slips
 from riemtr.theory.run_regions import RunRegions, regions
+from riemtr.theory.survey import CriticalPoint, CriticalPoints, critical_points
 
 __all__ = [
     "REGIONS",

@@ -10,7 +10,7 @@ from riemtr.errors import require
 from riemtr.summary import plural
 
 if TYPE_CHECKING:
-    from riemtr.theory.critical_points import CriticalPoints
+    from riemtr.theory.survey import CriticalPoints
 
 # Colours of points that are isolated, of points with flat directions, and of spurious minimizers.
 _ISOLATED, _FLAT, _SPURIOUS = "C0", "C1", "C3"

@@ -284,7 +284,7 @@ class CriticalPoints(Summarised):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the Morse index of each point against its cost; needs the extra ``plot``."""
-        from riemtr.theory.critical_points_plot import plot_critical_points
+        from riemtr.theory.survey_plot import plot_critical_points
 
         return plot_critical_points(self, axes)
 
