@@ -178,6 +178,9 @@ class Manifold(PymanoptManifold, Generic[P]):
         Whether tangent spaces at some points have less dimensions than :attr:`dim`.
     parts : str
         A description of the parts of a point, for messages, where a point is a sequence of arrays.
+    euler_characteristic : int or None
+        The sum of (-1)^index over the critical points of any cost that has isolated ones alone;
+        None where it is not known, and on manifolds without bounds, where there is no such sum.
     dot_metric : bool
         Whether inner products in a tangent space are dot products; False only for manifolds of
         others, whose metric riemtr does not know.
@@ -192,6 +195,7 @@ class Manifold(PymanoptManifold, Generic[P]):
     is_sphere = False
     dimension_varies = False
     parts = ""
+    euler_characteristic: int | None = None
 
     def __str__(self) -> str:
         return repr(self)

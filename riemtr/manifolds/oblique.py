@@ -83,6 +83,7 @@ class Oblique(Manifold[np.ndarray]):
     def __init__(self, m: int, n: int):
         self.m, self.n = integer("m", m), integer("n", n)
         super().__init__(f"Oblique manifold OB({m},{n})", (self.m - 1) * self.n)
+        self.euler_characteristic = (1 + (-1) ** (self.m - 1)) ** self.n
 
     def __repr__(self) -> str:
         return f"Oblique({self.m}, {self.n})"

@@ -227,6 +227,9 @@ class Product(Manifold[Any]):
         self.dimension_varies = any(factor.dimension_varies for factor in self.manifolds)
         name = f"Product manifold: {' x '.join(map(str, self.manifolds))}"
         super().__init__(name, sum(int(factor.dim) for factor in self.manifolds))
+        all_known = [factor.euler_characteristic for factor in self.manifolds]
+        known = [each for each in all_known if each is not None]
+        self.euler_characteristic = math.prod(known) if len(known) == len(all_known) else None
         # Not through the constructor, whose check knows no products of products.
         self._point_layout = tuple(factor.point_layout for factor in self.manifolds)
 

@@ -127,6 +127,7 @@ class Rotations(Manifold[np.ndarray]):
         self.n, self.k = integer("n", n), integer("k", k)
         name = f"Special orthogonal group SO({n})" + power(self.k)
         super().__init__(name, self.k * (self.n * (self.n - 1) // 2))
+        self.euler_characteristic = 1 if self.n == 1 else 0
 
     def __repr__(self) -> str:
         return f"Rotations({self.n}{repeated(self.k)})"

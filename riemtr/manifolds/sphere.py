@@ -157,6 +157,7 @@ class Sphere(Manifold[np.ndarray]):
     def __init__(self, n: int):
         self.n = integer("n", n)
         super().__init__(f"Sphere of unit {n}-vectors", self.n - 1)
+        self.euler_characteristic = 1 + (-1) ** (self.n - 1)
 
     def __repr__(self) -> str:
         return f"Sphere({self.n})"

@@ -112,6 +112,9 @@ class Stiefel(Manifold[np.ndarray]):
         self.k = integer("k", k)
         dim = self.k * (self.n * self.p - self.p * (self.p + 1) // 2)
         super().__init__(f"Stiefel manifold St({n},{p})" + power(self.k), dim)
+        # One sphere for each column, in the complement of those before.
+        columns = range(self.n - self.p, self.n)
+        self.euler_characteristic = math.prod(1 + (-1) ** each for each in columns) ** self.k
 
     def __repr__(self) -> str:
         return f"Stiefel({self.n}, {self.p}{repeated(self.k)})"
