@@ -119,6 +119,11 @@ class Curvature:
             self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf
             self.lower_bound = math.inf
 
+    @property
+    def here(self) -> Evaluation:
+        """The point."""
+        return self._here
+
     # -- questions --------------------------------------------------------------------------------
 
     def side(self, threshold: Threshold) -> int:

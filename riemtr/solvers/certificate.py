@@ -21,6 +21,7 @@ from riemtr.problem.cost_differences import (
     flat_probe,
     hessian_gap,
 )
+from riemtr.solvers.distance import Distance, estimated, is_cheap, proved
 from riemtr.solvers.stopping import Tolerances, default_tolerances
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
 
@@ -112,9 +113,42 @@ class Certificate(Summarised):
             ("meaning", self.meaning),
             ("gradient norm", f"{self.gradient_norm:.2e}, of at most {self.tolerance:.2e}"),
             ("curvature", self.curvature_in_words),
+            *self._distance_in_words,
         )
         tone = GOOD if self.verdict == MINIMIZER else DOUBTFUL
         return Summary("Certificate", pairs, tone=tone, line=self.verdict_in_words)
+
+    @cached_property
+    def _distance(self) -> Distance | None:
+        if self.verdict != MINIMIZER or self.curvature is None:
+            return None
+        here = self.curvature.here
+        return proved(here) or (estimated(here) if self.strict else None)
+
+    @property
+    def distance_bound(self) -> float | None:
+        """Exactly one critical point is within this distance, and it is a strict minimizer.
+
+        The distance is that along geodesics; that of the arrays of a submanifold is smaller. Where
+        symmetries are named, all critical points so near are images of one another. None where
+        nothing is known. It is found with the certificate where that costs little, else when it is
+        first asked for; :mod:`riemtr.solvers.distance` has the theorem.
+        """
+        return None if self._distance is None else self._distance.bound
+
+    @property
+    def distance_bound_is(self) -> str | None:
+        """What the bounds of distance and cost are, "proved" or "estimated"; None without any.
+
+        A proof rests on bounds of the cost's derivatives: those that registered costs have, with
+        all rounding accounted for, or the ``hessian_lipschitz`` of a user, taken at its word.
+        """
+        return None if self._distance is None else self._distance.kind
+
+    @property
+    def cost_bound(self) -> float | None:
+        """The exact cost of the point exceeds that of this minimizer by so much at most."""
+        return None if self._distance is None else self._distance.cost_bound
 
     @property
     def meaning(self) -> str:
@@ -154,6 +188,14 @@ class Certificate(Summarised):
             least = self.min_eigenvalue - self.error_bound
             return f"smallest eigenvalue at least {least:.1e}, at most {self.min_eigenvalue:.1e}"
         return f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})"
+
+    @property
+    def _distance_in_words(self) -> tuple[tuple[str, str], ...]:
+        known = self.__dict__.get("_distance")  # printing computes nothing
+        if known is None:
+            return ()
+        words = f"at most {known.bound:.1e}, its cost lower by {known.cost_bound:.1e} at most"
+        return (("minimizer is away", f"{words} ({known.kind})"),)
 
     @property
     def _flatness(self) -> str:
@@ -234,7 +276,7 @@ def certify_evaluation(
     smallest = known.min_eigenvalue
     if math.isnan(smallest):  # only a bound is known
         smallest = known.lower_bound
-    return Certificate(
+    found = Certificate(
         verdict,
         size,
         smallest,
@@ -247,6 +289,9 @@ def certify_evaluation(
         len(here.symmetries),
         known,
     )
+    if is_cheap(here):
+        found.distance_bound  # noqa: B018 - it is kept
+    return found
 
 
 def _is_settled(here: Evaluation, curvature: Curvature) -> bool:
