@@ -37,14 +37,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
-from riemtr.errors import NonFiniteHessianError, OutOfTimeError
+from riemtr.arguments import check_nonnegative
+from riemtr.errors import ArgumentError, NonFiniteHessianError, OutOfTimeError
 from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Evaluation
 from riemtr.problem.cholesky import shifted_cholesky
@@ -58,7 +59,7 @@ ESTIMATED = "estimated"
 # Dimension up to which the Hessian matrix is formed by products for a proof.
 MOST_FORMED = 500
 # Share of the smallest eigenvalue that a Cholesky factorization is asked to confirm.
-_CONFIRMED = 0.99
+_CONFIRMED = 0.9
 # Relative error of the few operations after everything that may cancel.
 _LAST_ROUNDINGS = 1e-12
 # Safety factor of an estimated Lipschitz constant: it was seen along a few directions only.
@@ -77,6 +78,16 @@ _CG_RESIDUAL = 1e-3
 _CG_STEPS = 1000
 # Seed of the direction, chosen by nobody, along which derivatives are compared.
 _SEED = 2
+
+# Raised beside a domain, by a manifold without transports, and where too much would be computed.
+_UNDEFINED = (
+    *OFF_DOMAIN,
+    NonFiniteHessianError,
+    OutOfTimeError,
+    MemoryError,
+    AttributeError,
+    NotImplementedError,
+)
 
 
 @dataclass(frozen=True)
@@ -159,32 +170,24 @@ def proved(here: Evaluation) -> Distance | None:
 
     None where it has none, or where the theorem's conditions do not hold.
     """
-    with _undefined():
+    try:
         known = pullback(here)
         if known is None or not _forms_matrix(here):
             return None
         newton = _by_matrix(here, *known.widened(_slice_error(here, known)))
         return newton and kantorovich(newton, known.lipschitz, known.off, PROVED)
-    return None
+    except _UNDEFINED:
+        return None
 
 
 def estimated(here: Evaluation) -> Distance | None:
     """Return how far the minimizer beside a point is, by what was measured or the user states."""
-    with _undefined():
+    try:
         return _estimated(here)
-    return None
-
-
-def _undefined() -> AbstractContextManager[None]:
-    """Leave out what is beside a domain, of a manifold without transports, or too large."""
-    return suppress(
-        *OFF_DOMAIN,
-        NonFiniteHessianError,
-        OutOfTimeError,
-        MemoryError,
-        AttributeError,
-        NotImplementedError,
-    )
+    except ArgumentError:  # the user's constant is none
+        raise
+    except _UNDEFINED:
+        return None
 
 
 def is_cheap(here: Evaluation) -> bool:
@@ -233,11 +236,9 @@ def _by_matrix(here: Evaluation, gradient_error: float, matrix_error: float) -> 
         return None
     if len(here.symmetries):  # the products with the basis of the slice
         matrix_error += gamma(4.0 * len(here.gradient.ravel()) + dim) * math.sqrt(dim) * size
-    shift = _CONFIRMED * float(np.linalg.eigvalsh(matrix)[0])
-    if not shift > 0.0 or shifted_cholesky(matrix, -shift)[1] != 0:
-        return None
+    shift = _confirmed(matrix, here.curvature.min_eigenvalue)
     # Rump's bound: a factorization that runs to its end is that of a matrix so close.
-    share = gamma(dim + 2)
+    share = gamma(dim + 4)
     trace = float(np.abs(matrix.diagonal()).sum())
     least = shift * (1.0 - _LAST_ROUNDINGS) - share / (1.0 - share) * trace - matrix_error
     if not least > 0.0:
@@ -247,6 +248,21 @@ def _by_matrix(here: Evaluation, gradient_error: float, matrix_error: float) -> 
     residual = float(np.linalg.norm(slope + matrix @ step))
     residual += gamma(dim + 2) * (steepness + size * length)
     return _with_errors(slope, step, least, residual + matrix_error * length, gradient_error)
+
+
+def _confirmed(matrix: np.ndarray, guess: float) -> float:
+    """Return a number that a factorization says no eigenvalue is below; 0 if one is not positive.
+
+    Parameters
+    ----------
+    matrix : ndarray
+    guess : float
+        What Lanczos says of the smallest eigenvalue; it may be too large.
+    """
+    if guess > 0.0 and shifted_cholesky(matrix, -_CONFIRMED * guess)[1] == 0:
+        return _CONFIRMED * guess
+    shift = _CONFIRMED * float(np.linalg.eigvalsh(matrix)[0])
+    return shift if shift > 0.0 and shifted_cholesky(matrix, -shift)[1] == 0 else 0.0
 
 
 def _with_errors(
@@ -284,14 +300,17 @@ def _estimated(here: Evaluation) -> Distance | None:
     # A proof does not hang on a rounding that was measured.
     exact = noise <= _NEGLIGIBLE * newton.least * newton.length and _forms_matrix(here)
     exact &= here.hessian_kind != "differences"
-    stated = given if callable(given) else lambda point, radius: given
-    point: Any = here.point
-    return kantorovich(
-        newton,
-        lambda radius: float(stated(point, radius)),
-        off,
-        PROVED if exact else ESTIMATED,
-    )
+    kind = PROVED if exact else ESTIMATED
+    return kantorovich(newton, partial(_stated, given, here.point), off, kind)
+
+
+def _stated(given: Any, point: Any, radius: float) -> float:
+    """Return the user's constant for a radius."""
+    if not callable(given):
+        return float(given)
+    value = given(point, radius)
+    check_nonnegative("hessian_lipschitz(point, radius)", value)
+    return float(value)
 
 
 def _gradient_noise(here: Evaluation, direction: np.ndarray) -> float:
