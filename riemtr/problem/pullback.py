@@ -119,11 +119,11 @@ class Pullback:
         for frame, slope in zip(frames, slopes, strict=True):
             rows, columns = max(rows, frame.shape[1]), max(columns, frame.shape[2])
             gram = frame.swapaxes(1, 2) @ frame
-            size = np.linalg.norm(gram - np.eye(frame.shape[2]))
-            size += gamma(frame.shape[1] + 1, precision) * np.linalg.norm(
-                np.abs(frame).swapaxes(1, 2) @ np.abs(frame)
-            )
-            squares += float(size) ** 2  # a singular value is as near to 1 as its square is
+            rounded = np.abs(frame).swapaxes(1, 2) @ np.abs(frame)
+            # A singular value is as near to 1 as its square is.
+            away = float(np.linalg.norm(gram - np.eye(frame.shape[2])))
+            away += gamma(frame.shape[1] + 1, precision) * float(np.linalg.norm(rounded))
+            squares += away**2
             absolute = np.abs(frame).swapaxes(1, 2) @ np.abs(slope)
             projected = math.hypot(projected, float(np.linalg.norm(absolute)))
             inside = frame.swapaxes(1, 2) @ slope

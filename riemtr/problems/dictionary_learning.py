@@ -167,7 +167,6 @@ class DictionaryPoint:
                 return rough.astype(self._data.dtype, copy=False)
         return weighted_gram(self._data, self._weights, active, self._data.dtype)
 
-
     def bounds(self, radius: float) -> DerivativeBounds:
         r"""Bounds of the derivatives, from the lengths of the samples.
 

@@ -91,9 +91,7 @@ class QuadraticPoint:
         terms = np.linalg.norm(owner.weighted(owner.absolute @ np.abs(self._stacked)))
         gradient = rounding * float(terms)
         gradient += owner.asymmetry * float(np.linalg.norm(self._stacked))
-        return DerivativeBounds(
-            owner.size, 0.0, gradient, rounding * owner.size + owner.asymmetry
-        )
+        return DerivativeBounds(owner.size, 0.0, gradient, rounding * owner.size + owner.asymmetry)
 
 
 def rounding_of(terms: int, result: np.ndarray) -> float:

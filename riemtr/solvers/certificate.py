@@ -12,6 +12,7 @@ import numpy as np
 from riemtr.arguments import check_nonnegative
 from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Clock, Curvature, Evaluation, Threshold, as_problem
+from riemtr.problem.books import provide
 from riemtr.problem.cost_differences import (
     OFF_DOMAIN,
     RULE,
@@ -21,7 +22,7 @@ from riemtr.problem.cost_differences import (
     flat_probe,
     hessian_gap,
 )
-from riemtr.solvers.distance import Distance, estimated, is_cheap, proved
+from riemtr.solvers.distance import Distance, estimated, is_cheap, proved, rounded_up
 from riemtr.solvers.stopping import Tolerances, default_tolerances
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
 
@@ -113,7 +114,7 @@ class Certificate(Summarised):
             ("meaning", self.meaning),
             ("gradient norm", f"{self.gradient_norm:.2e}, of at most {self.tolerance:.2e}"),
             ("curvature", self.curvature_in_words),
-            *self._distance_in_words,
+            *([("minimizer", self.distance_in_words)] if self.distance_in_words else []),
         )
         tone = GOOD if self.verdict == MINIMIZER else DOUBTFUL
         return Summary("Certificate", pairs, tone=tone, line=self.verdict_in_words)
@@ -190,12 +191,13 @@ class Certificate(Summarised):
         return f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})"
 
     @property
-    def _distance_in_words(self) -> tuple[tuple[str, str], ...]:
+    def distance_in_words(self) -> str:
+        """How far the minimizer is; empty where that is not known, or nobody has asked yet."""
         known = self.__dict__.get("_distance")  # printing computes nothing
         if known is None:
-            return ()
-        words = f"at most {known.bound:.1e}, its cost lower by {known.cost_bound:.1e} at most"
-        return (("minimizer is away", f"{words} ({known.kind})"),)
+            return ""
+        away, lower = rounded_up(known.bound), rounded_up(known.cost_bound)
+        return f"at most {away} away, its cost at most {lower} lower ({known.kind})"
 
     @property
     def _flatness(self) -> str:
@@ -289,8 +291,9 @@ def certify_evaluation(
         len(here.symmetries),
         known,
     )
-    if is_cheap(here):
-        found.distance_bound  # noqa: B018 - it is kept
+    away = proved(here) if verdict == MINIMIZER and is_cheap(here) else None
+    if away is not None:
+        provide(found, _distance=away)
     return found
 
 

@@ -38,6 +38,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from functools import partial
 from typing import Any
 
@@ -58,6 +59,8 @@ ESTIMATED = "estimated"
 
 # Dimension up to which the Hessian matrix is formed by products for a proof.
 MOST_FORMED = 500
+# Products for the matrix, over those for the curvature, that take less time than the certificate.
+_CHEAP = 1.5
 # Share of the smallest eigenvalue that a Cholesky factorization is asked to confirm.
 _CONFIRMED = 0.9
 # Relative error of the few operations after everything that may cancel.
@@ -175,7 +178,9 @@ def proved(here: Evaluation) -> Distance | None:
         if known is None or not _forms_matrix(here):
             return None
         newton = _by_matrix(here, *known.widened(_slice_error(here, known)))
-        return newton and kantorovich(newton, known.lipschitz, known.off, PROVED)
+        if newton is None:
+            return None
+        return kantorovich(newton, known.lipschitz, known.off, PROVED)
     except _UNDEFINED:
         return None
 
@@ -194,7 +199,7 @@ def is_cheap(here: Evaluation) -> bool:
     """Whether a proof takes no longer than the certificate: the matrix is there, or is small."""
     if not here.bounds_derivatives:
         return False
-    return here.has_matrix or here.manifold.dim <= 2 * here.curvature.products
+    return here.has_matrix or here.manifold.dim <= _CHEAP * here.curvature.products
 
 
 def _forms_matrix(here: Evaluation) -> bool:
@@ -209,6 +214,18 @@ def _slice_error(here: Evaluation, known: Pullback) -> float:
     size = here.symmetries.shape[1]
     rounding = gamma(10.0 * size * math.sqrt(count), here.precision) + 2.0 * known.off
     return math.sqrt(count) * here.orbit_condition * rounding
+
+
+def rounded_up(bound: float) -> str:
+    """Return a bound in two digits that are no less than it.
+
+    Examples
+    --------
+    >>> rounded_up(7.7301e-8), rounded_up(0.0)
+    ('7.8e-08', '0.0e+00')
+    """
+    digits = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    return f"{float(digits):.1e}"
 
 
 # -- the Newton step ------------------------------------------------------------------------------
