@@ -384,6 +384,10 @@ class Evaluation:
         """Matrix of the Riemannian Hessian in the coordinates of :attr:`basis`."""
         return self._matrix
 
+    def finite_matrix(self) -> np.ndarray:
+        """Matrix of the Riemannian Hessian; an error where it has entries that are no numbers."""
+        return _finite(self._matrix)
+
     def step_matrix(self) -> np.ndarray:
         """The Hessian matrix to the accuracy that steps need.
 
@@ -409,7 +413,7 @@ class Evaluation:
     @lazy
     def eigh(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
-        return np.linalg.eigh(_finite(self.hessian_matrix()))
+        return np.linalg.eigh(self.finite_matrix())
 
     @lazy
     def curvature(self) -> Curvature:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riemtr.arguments import check_nonnegative
+from riemtr.errors import OutOfTimeError
 from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Clock, Curvature, Evaluation, Threshold, as_problem
 from riemtr.problem.books import provide
@@ -22,7 +24,7 @@ from riemtr.problem.cost_differences import (
     flat_probe,
     hessian_gap,
 )
-from riemtr.solvers.distance import Distance, estimated, is_cheap, proved, rounded_up
+from riemtr.solvers.distance import Distance, estimated, is_cheap, is_small, proved, rounded_up
 from riemtr.solvers.stopping import Tolerances, default_tolerances
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
 
@@ -258,6 +260,9 @@ def certify_evaluation(
             bound,
             known.tolerated(tolerances.curvature),
         )
+    if known.products == 0 and is_small(here):
+        with suppress(OutOfTimeError):  # Lanczos makes do with less
+            here.hessian_matrix()
     known.estimate(tolerances.curvature)
     drawn = _drawn(here, known)
     wrong = _wrong_hessian(here, drawn, tolerances.curvature)

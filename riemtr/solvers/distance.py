@@ -59,6 +59,8 @@ ESTIMATED = "estimated"
 
 # Dimension up to which the Hessian matrix is formed by products for a proof.
 MOST_FORMED = 500
+# Dimension up to which the Hessian matrix takes no longer than Lanczos's recurrence, about.
+_SMALL = 64
 # Products for the matrix, over those for the curvature, that take less time than the certificate.
 _CHEAP = 1.5
 # Share of the smallest eigenvalue that a Cholesky factorization is asked to confirm.
@@ -193,6 +195,11 @@ def estimated(here: Evaluation) -> Distance | None:
         raise
     except _UNDEFINED:
         return None
+
+
+def is_small(here: Evaluation) -> bool:
+    """Whether the Hessian matrix takes no longer than Lanczos's recurrence, and will be needed."""
+    return here.bounds_derivatives and here.manifold.dim <= _SMALL
 
 
 def is_cheap(here: Evaluation) -> bool:
