@@ -195,11 +195,11 @@ class Evaluation:
     @property
     def bounds_derivatives(self) -> bool:
         """Whether the cost bounds its own derivatives."""
-        return hasattr(self._local, "bounds")
+        return hasattr(self._local, "derivative_bounds")
 
     def derivative_bounds(self, radius: float) -> DerivativeBounds | None:
         """Return bounds of the cost's Euclidean derivatives within a radius, if it offers them."""
-        return self._local.bounds(radius) if self.bounds_derivatives else None
+        return self._local.derivative_bounds(radius) if self.bounds_derivatives else None
 
     # -- Hessian products -------------------------------------------------------------------------
 

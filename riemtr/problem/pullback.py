@@ -98,7 +98,7 @@ class Pullback:
     ----------
     here : Evaluation
         At a point of matrices with orthonormal columns or of a Euclidean space, with a cost that
-        offers ``bounds(radius)``; see :func:`pullback`.
+        offers ``derivative_bounds(radius)``; see :func:`pullback`.
 
     Attributes
     ----------

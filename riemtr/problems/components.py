@@ -89,7 +89,7 @@ class SparseComponentPoint:
         """Euclidean Hessian product."""
         return self._curvatures * vector - self._owner.covariance @ vector
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         r"""Bounds of the derivatives.
 
         The third derivative of the root, :math:`-3 \varepsilon^2 x / (x^2 + \varepsilon^2)^{5/2}`,

@@ -167,7 +167,7 @@ class DictionaryPoint:
                 return rough.astype(self._data.dtype, copy=False)
         return weighted_gram(self._data, self._weights, active, self._data.dtype)
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         r"""Bounds of the derivatives, from the lengths of the samples.
 
         The third derivative of h is at most :math:`4/(\sqrt{27}\mu^2)`, and

@@ -58,7 +58,7 @@ class ProcrustesPoint:
         """Euclidean Hessian product."""
         return self._design.T @ (self._design @ vector)
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         """Bounds of the derivatives: the third is zero."""
         precision, (m, n) = float(np.finfo(self._residual.dtype).eps), self._design.shape
         absolute = np.abs(self._design)

@@ -86,7 +86,7 @@ class DiagonalisationPoint:
         terms += self._images * changes
         return -2.0 * np.sum(terms, axis=0)
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         r"""Bounds of the derivatives of a quartic, the same for every direction.
 
         For one column :math:`\tfrac12 (x'Ax)^2` has along u the second derivative
@@ -230,7 +230,7 @@ class IndependencePoint:
         along *= self._curvatures
         return self._data @ along.T
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         """Bounds of the derivatives, from the lengths of the samples.
 
         The third derivative is a sum over columns u of cubes of <u, y>, which is largest for one.
@@ -374,7 +374,7 @@ class TensorPoint:
         """Euclidean Hessian product."""
         return -12.0 * self._applied(vector)
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         """Bounds of the derivatives of a quartic, 12 T(x, x, u, u) and 24 T(x, u, u, u)."""
         owner, n = self._owner, len(self._point)
         longest = float(np.linalg.norm(self._point, axis=0).max())

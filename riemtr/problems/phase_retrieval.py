@@ -68,7 +68,7 @@ class PhaseRetrievalPoint:
         changes = 2.0 * (self._measured.conj() * along).real
         return self._returned(self._errors * along + changes * self._measured)
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         r"""Bounds of the derivatives of a quartic.
 
         One measurement a, of size s = \|az\| and error e, has along u the second derivative

@@ -84,7 +84,7 @@ class QuadraticPoint:
         owner = self._owner
         return self._rows.split(owner.weighted(owner.matrix @ self._rows.stacked(vector)))
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         """Bounds of the derivatives: the third is zero."""
         owner = self._owner
         rounding = rounding_of(longest_row(owner.matrix), self._product)
@@ -167,7 +167,7 @@ class LeastSquaresPoint:
         rows = self._owner.rows
         return rows.split(self._owner.normal @ rows.stacked(vector))
 
-    def bounds(self, radius: float) -> DerivativeBounds:
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
         """Bounds of the derivatives: the third is zero."""
         owner, residuals = self._owner, self._residuals
         forth, back = longest_row(owner.jacobian), longest_row(owner.transposed)

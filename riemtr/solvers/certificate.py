@@ -95,6 +95,14 @@ class Certificate(Summarised):
         across them.
     curvature : Curvature or None
         All that is known of the curvature, for further questions; None for a saved certificate.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    >>> known = riemtr.PracticalTRM().solve(case.problem, case.start).certificate
+    >>> known.distance_bound_is, bool(known.distance_bound < 1e-6)
+    ('proved', True)
     """
 
     verdict: str

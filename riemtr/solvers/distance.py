@@ -27,10 +27,12 @@ eigenvalue is below :math:`\lambda` is shown by a Cholesky factorization of the 
 that runs to its end (Rump, *Verification of positive definiteness*, BIT 46, 2006), and
 :math:`\eta` has the residual of the Newton step in it. No probability is involved.
 
-**Estimated.** Where the cost bounds no derivatives, L is the largest change of Hessian products
-seen along a few directions, times a safety factor, and rounding is measured; where the user states
-L (``Problem(..., hessian_lipschitz=...)``), only rounding is. With more dimensions than the matrix
-is formed for, the smallest eigenvalue is that of Lanczos's recurrence.
+**The user's word.** Where the user states L (``Problem(..., hessian_lipschitz=...)``), it is taken
+for true; rounding is measured, and has to be small beside the bound for that to be called proved.
+
+**Estimated.** Elsewhere L is the largest change of Hessian products seen along a few directions,
+times a safety factor. With more dimensions than the matrix is formed for, the smallest eigenvalue
+is that of Lanczos's recurrence.
 """
 
 from __future__ import annotations

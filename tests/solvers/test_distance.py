@@ -57,8 +57,17 @@ def test_kantorovichs_radius_is_attained_by_a_parabola():
 
 @pytest.mark.parametrize(
     ("least", "length", "constant"),
-    [(1.0, 0.5, 1.0), (1.0, 0.6, 1.0), (0.0, 0.1, 1.0), (-1.0, 0.1, 1.0), (1.0, 0.1, math.inf)]
-    + [(math.nan, 0.1, 1.0), (1.0, math.nan, 1.0), (1.0, 0.1, math.nan), (1.0, math.inf, 0.0)],
+    [
+        (1.0, 0.5, 1.0),
+        (1.0, 0.6, 1.0),
+        (0.0, 0.1, 1.0),
+        (-1.0, 0.1, 1.0),
+        (1.0, 0.1, math.inf),
+        (math.nan, 0.1, 1.0),
+        (1.0, math.nan, 1.0),
+        (1.0, 0.1, math.nan),
+        (1.0, math.inf, 0.0),
+    ],
 )
 def test_nothing_is_said_where_the_theorems_conditions_fail(least, length, constant):
     newton = Newton(least, length, length**2)
