@@ -189,7 +189,7 @@ def solve(
         observers = [] if observer is None else [observer]
         point = case.start if begin is None else begin
         result = method.solve(case.problem, point, rng=rng, observers=observers)
-        result.certificate  # noqa: B018  # which the summary does not compute
+        result.certificate.distance_bound  # noqa: B018  # which the summary does not compute
 
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
@@ -298,7 +298,12 @@ def save_result(path: Path, result: Result, about: dict[str, Any], force: bool =
         "certificate": {
             name: value
             for name, value in vars(certificate).items()
-            if name not in ("direction", "curvature")
+            if name not in ("direction", "curvature", "_distance")
+        }
+        | {
+            "distance_bound": certificate.distance_bound,
+            "distance_bound_is": certificate.distance_bound_is,
+            "cost_bound": certificate.cost_bound,
         },
         "point": result.point,
         "history": result.history,

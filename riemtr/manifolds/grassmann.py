@@ -87,6 +87,10 @@ class Grassmann(Manifold[np.ndarray]):
         """Norm of a point, a scale of the manifold."""
         return math.sqrt(self.p * self.k)
 
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the matrices themselves, stacked."""
+        return [point.reshape(self.k, self.n, self.p)]
+
     def another_representative(self, point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return XQ for an orthogonal Q drawn at random."""
         turn = random_frames(rng, self.p, self.p, self.k)

@@ -256,6 +256,15 @@ class Manifold(PymanoptManifold, Generic[P]):
         except (NotImplementedError, AttributeError):
             return safe_norm(as_real(point_a) - as_real(point_b))
 
+    def frames(self, point: Any) -> list[np.ndarray] | None:
+        """Return a point as stacks of matrices with orthonormal columns, of shape (k, n, p).
+
+        Geodesics of these matrices solve Y'' = -Y (Y')'Y', as those of spheres, Stiefel manifolds,
+        rotations and, for horizontal vectors, Grassmann manifolds do. Euclidean parts are left out;
+        None where the geometry is another. A Euclidean gradient is arranged as the point is.
+        """
+        return None
+
     def another_representative(self, point: Any, rng: np.random.Generator) -> Any:
         """Return other arrays for the same point of a quotient; None where there are none."""
         return None

@@ -93,6 +93,10 @@ class Oblique(Manifold[np.ndarray]):
         """Largest distance between two points."""
         return math.pi * math.sqrt(self.n)
 
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return each column as a matrix of its own."""
+        return [point.T[:, :, None]]
+
     def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Root of the sum of the squared angles between columns, accurate for all angles."""
         return safe_norm(_column_angles(point_a, point_b))

@@ -306,6 +306,15 @@ class Product(Manifold[Any]):
                 return f"in part {label!r}, {wrong}"
         return None
 
+    def frames(self, point: Any) -> list[np.ndarray] | None:
+        """Return the frames of all factors."""
+        found: list[np.ndarray] = []
+        for frames in self._each("frames", point):
+            if frames is None:
+                return None
+            found += frames
+        return found
+
     def has_left(self, point: Any) -> bool:
         """Return whether a step has crossed the boundary of an open factor, by rounding."""
         return any(self._each("has_left", point))

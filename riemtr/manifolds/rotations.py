@@ -137,6 +137,10 @@ class Rotations(Manifold[np.ndarray]):
         """Bound on the distance between two points."""
         return math.pi * math.sqrt(self.n * self.k)
 
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the matrices themselves, stacked."""
+        return [point.reshape(self.k, self.n, self.n)]
+
     def complaint(self, point: np.ndarray, tolerance: float) -> str | None:
         """Return what keeps a point off the manifold, and the remedy; None if nothing does."""
         if not np.all(np.linalg.det(point) > 0.0):

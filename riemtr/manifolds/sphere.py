@@ -178,6 +178,10 @@ class Sphere(Manifold[np.ndarray]):
             )
         return array / array.dtype.type(norm)
 
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the point as one matrix of one column."""
+        return [point.reshape(1, -1, 1)]
+
     def weingarten(
         self, point: np.ndarray, tangent_vector: np.ndarray, normal_vector: np.ndarray
     ) -> np.ndarray:

@@ -124,6 +124,10 @@ class Stiefel(Manifold[np.ndarray]):
         """Norm of a point, a scale of the manifold."""
         return math.sqrt(self.p * self.k)
 
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the matrices themselves, stacked."""
+        return [point.reshape(self.k, self.n, self.p)]
+
     def stacked_space(self, points: np.ndarray) -> TangentSpace:
         """Return the tangent spaces at many points as one."""
         return self.space_type(self, points)

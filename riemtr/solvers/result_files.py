@@ -16,6 +16,7 @@ from riemtr.files import check_expansion, json_text, write_atomically
 from riemtr.problem import Counts, Threshold
 from riemtr.problem.books import is_known, provide
 from riemtr.solvers.certificate import Certificate
+from riemtr.solvers.distance import Distance
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import Tolerances
 
@@ -53,7 +54,9 @@ def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = 
         certificate = result.certificate.__getstate__()
         direction = certificate.pop("direction")
         flat = certificate.pop("flat_directions", None)
+        away = certificate.pop("_distance", None)
         known["certificate"], known["flat_directions"] = certificate, flat
+        known["distance"] = None if away is None else asdict(away)
         if direction is not None:
             known["direction"] = _taken_apart(direction, "direction", arrays)
     arrays["result"] = np.array(json.dumps(known))
@@ -124,6 +127,8 @@ def load_result(path: Any) -> Result:
         certificate = Certificate(**known["certificate"], direction=vector)
         if known["flat_directions"] is not None:
             provide(certificate, flat_directions=known["flat_directions"])
+        if known.get("distance") is not None:  # not in files of older versions
+            provide(certificate, _distance=Distance(**known["distance"]))
         provide(found, certificate=certificate)
     return found
 
