@@ -19,6 +19,7 @@ LAYERS = {
     "problems": 2,
     "solvers": 3,
     "recovery": 4,
+    "theory": 4,
     "interop": 5,
     "testing": 5,
     "compare": 6,
