@@ -13,6 +13,7 @@ from riemtr.cli import INTERRUPTED
 from riemtr.cli.compare import compare
 from riemtr.cli.console import OPTIONS
 from riemtr.cli.demo import demo
+from riemtr.cli.paper import paper
 from riemtr.cli.problems import problems
 from riemtr.cli.recover import recover
 from riemtr.cli.solve import solve
@@ -111,6 +112,8 @@ def root(
 
     - `riemtr sweep phase-transition --out FOLDER` maps where recovery succeeds, as in the paper
 
+    - `riemtr paper --list` shows the figures of the paper that one command makes each
+
     - `riemtr solve --help` shows what can be set, with examples
     """
 
@@ -121,3 +124,4 @@ app.command(cls=Command)(problems)
 app.command(cls=Command)(solve)
 app.command(cls=Command)(sweep)
 app.command(cls=Command)(compare)
+app.command(cls=Command)(paper)

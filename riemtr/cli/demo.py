@@ -20,7 +20,9 @@ from riemtr.errors import require
 from riemtr.files import check_folder, save_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery import figures as draw
-from riemtr.recovery.figures import draw_landscape, escape_saddles
+from riemtr.recovery.figures import escape_saddles
+from riemtr.theory.expectation import landscape
+from riemtr.theory.landscape_figures import landscape_figure
 
 FOLDER = Path("riemtr-demo")
 _PHOTOGRAPH = "camera"
@@ -31,7 +33,7 @@ _CAPTIONS = {
     "atoms.png": "the 64 atoms: edges and bars first, fine texture last",
     "sparsity.png": "pixels against coefficients: few of the latter do the work",
     "convergence.png": "a run from a maximizer past a saddle point, and how it leaves them",
-    "landscape.png": "the cost on a sphere: every way down ends at a solution",
+    "landscape.png": "the expected cost on a sphere: every way down ends at a solution",
 }
 
 
@@ -153,7 +155,7 @@ def _figures(screen: Console, folder: Path, data: np.ndarray, learned: Recovery)
         ),
         "sparsity.png": lambda: draw.sparsity_figure(data, learned.coefficients, names),
         "convergence.png": lambda: draw.escapes_figure(escape_saddles()),
-        "landscape.png": lambda: draw.landscape_figure(draw_landscape(0)),
+        "landscape.png": lambda: landscape_figure(landscape()),
     }
     for name, figure in figures.items():
         with refusing(OSError):

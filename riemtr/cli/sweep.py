@@ -41,13 +41,18 @@ Report = tuple[list[Table], Summary, list[Path]]
 """Tables, what to say of them, and the files that were written."""
 
 Map = Enum("Map", {"k_n": "k-n", "p_n": "p-n", "both": "both"}, type=str)
-Grid = Enum("Grid", {"quick": "quick", "default": "default", "paper": "paper"}, type=str)
+Grid = Enum(
+    "Grid",
+    {"quick": "quick", "default": "default", "coarse": "coarse", "paper": "paper"},
+    type=str,
+)
 Method = Enum(
     "Method",
-    {"practical": "practical", "no_continuation": "no-continuation", "exact": "exact"},
+    {"practical": "practical", "printed": "printed", "exact": "exact", "pipeline": "pipeline"},
     type=str,
 )
 Kind = Enum("Kind", {"identity": "identity", "conditioned": "conditioned"}, type=str)
+Surrogate = Enum("Surrogate", {"log_cosh": "log-cosh", "huber": "huber", "l4": "l4"}, type=str)
 Backend = Enum("Backend", {"serial": "serial", "processes": "processes", "dask": "dask"}, type=str)
 
 _phase = partial(typer.Option, rich_help_panel=f"For {NAME}")
@@ -55,10 +60,11 @@ _how = partial(typer.Option, rich_help_panel="How to run it")
 
 _MAP = """`k-n`: nonzeros k against dimension n, with p = 5 n² log n samples. `p-n`: samples p
 against n, with k = 0.2 n. Both if not given."""
-_GRID = """`quick`: seconds. `default`: 5 to 7 minutes on 2 cores. `paper`: n to 150, hours, and
-1.4 GB for each worker."""
-_METHOD = """`practical` if not given; `no-continuation`: the same without its continuation in mu;
-`exact`: exact steps within a fixed radius, on a smaller grid."""
+_GRID = """`quick`: seconds. `default`: 5 to 7 minutes on 2 cores. `coarse`: n to 150, with fewer
+values from 100 on. `paper`: n to 150, hours. The last two take 1.4 GB for each worker."""
+_METHOD = """`practical` if not given; `printed`: the same as the paper prints it; `exact`: exact
+steps within a fixed radius, on a smaller grid; `pipeline`: all rows, by `riemtr recover`."""
+_PRECONDITION = """Whiten the data: as in the paper if not given, for conditioned dictionaries."""
 _KIND = """`identity`, as in the paper, if not given; `conditioned`: complete dictionaries, with
 preconditioning."""
 _BACKEND = "This process, several on this machine, or a Dask cluster; same results."
@@ -97,6 +103,15 @@ def sweep(
         float | None,
         _phase(help="Smoothing, and the error that counts as success: 0.01 if not given."),
     ] = None,
+    surrogate: Annotated[
+        Surrogate | None, _phase(help="In place of the l1 norm: `log-cosh` if not given.")
+    ] = None,
+    precondition: Annotated[
+        bool | None, _phase("--precondition/--no-precondition", help=_PRECONDITION)
+    ] = None,
+    share: Annotated[
+        float | None, _phase(help="Share of nonzeros k/n in the map `p-n`: 0.2 if not given.")
+    ] = None,
     values: Annotated[
         list[str] | None,
         typer.Option(
@@ -134,6 +149,8 @@ def sweep(
 
     - `riemtr sweep phase-transition --method exact --map k-n --out exact` for the exact method
 
+    - `riemtr sweep phase-transition --method pipeline --share 0.5 --map p-n --out whole`
+
     - `riemtr sweep phase-transition --dictionary conditioned --noise 0.05 --out hard`
 
     - `riemtr sweep my_module:task -g n=10,20,30 -g theta=0.1,0.2 --out mine` for
@@ -142,7 +159,8 @@ def sweep(
     - `riemtr sweep phase-transition --backend dask --scheduler tcp://10.0.0.1:8786 --out maps`
     """
     about = ("map", "grid", "method", "dictionary", "condition_number", "noise", "mu")
-    phase = given({**locals(), "map": map_name}, *about)
+    more = ("surrogate", "precondition", "share")
+    phase = given({**locals(), "map": map_name}, *about, *more)
     how = partial(
         run_sweep,
         repetitions=repetitions,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,69 +15,10 @@ import numpy as np
 from riemtr.data import BernoulliGaussian, Identity
 from riemtr.errors import require
 from riemtr.problems import dictionary_problem
-from riemtr.problems.dictionary_learning import DictionaryCost
-from riemtr.solvers import AdaptiveRadius, ExactTRM, Result, TrustRegion
+from riemtr.solvers import AdaptiveRadius, Result, TrustRegion
 from riemtr.subproblem import TruncatedCG
 
-_SAMPLES = 3000
 _THETA = 0.3
-_MU = 0.05
-_RADIUS = 0.05  # of the trajectory's steps: small enough to see the way, large enough to see steps
-# Beside the maximizer (1, 1, 1) / sqrt(3), where the way down starts towards a saddle point.
-_START = np.array([0.58, 0.53, 0.62])
-
-
-@dataclass(frozen=True, eq=False)
-class Landscape:
-    """The cost over the sphere in R^3, and a solver's way down.
-
-    Attributes
-    ----------
-    data : ndarray, shape (3, p)
-        Y = X, Bernoulli-Gaussian: the dictionary is the identity, the minimizers are the axes.
-    mu : float
-        Smoothing parameter.
-    path : ndarray, shape (steps + 1, 3)
-        The points visited.
-    path_costs : ndarray, shape (steps + 1,)
-        The cost there.
-    result : Result
-        How the run ended.
-    """
-
-    data: np.ndarray
-    mu: float
-    path: np.ndarray
-    path_costs: np.ndarray
-    result: Result
-
-    def costs(self, points: np.ndarray) -> np.ndarray:
-        """Return the cost at points of the sphere, an array of shape (..., 3)."""
-        cost = DictionaryCost(self.data, self.mu)
-        flat = points.reshape(-1, 3)
-        return np.array([cost.at(q).value for q in flat]).reshape(points.shape[:-1])
-
-
-def draw_landscape(rng: Any = 0) -> Landscape:
-    """Draw samples in R^3 and follow :class:`riemtr.ExactTRM` from near a maximizer.
-
-    Examples
-    --------
-    >>> scene = draw_landscape(0)
-    >>> scene.result.certificate.verdict
-    'minimizer'
-    >>> bool((np.diff(scene.path_costs) < 1e-9).all())
-    True
-    """
-    model = BernoulliGaussian(n=3, p=_SAMPLES, theta=_THETA, dictionary=Identity())
-    data = model.draw(rng).observations
-    visited: list[np.ndarray] = []
-    result = ExactTRM(radius=_RADIUS).solve(
-        dictionary_problem(data, mu=_MU),
-        _START / np.linalg.norm(_START),
-        observers=[lambda iteration: visited.append(iteration.point)],
-    )
-    return Landscape(data, _MU, np.array(visited), result.history["cost"], result)
 
 
 def escape_saddles() -> Result:
@@ -119,7 +59,6 @@ _BEFORE = "#9a9a9a"
 _AFTER = "#c8442e"
 _PATH = "#d7191c"
 _LINE = "#3b6ea5"
-_SURFACE = "cividis"
 _LABEL = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}
 _ESCAPE = {
     "markersize": 15,
@@ -128,11 +67,12 @@ _ESCAPE = {
     "label": "maximizer or saddle point: left along negative curvature",
 }
 _MINIMIZER = {"markersize": 9, "color": "#2c7f4f", "zorder": 3, "label": "minimizer: certified"}
-_STORY = ("start, near a maximizer", "steps of the solver", "end, a minimizer: one row of X")
 # Frames of atoms: green can be relied on, blue is an estimate, orange is in doubt.
 _VERDICTS = {"proved": "#2c7f4f", "plausible": _LINE, "doubtful": "#e08214"}
 # The range of an atom that looks the same everywhere, over its largest magnitude.
 _FLAT = 0.1
+# Points of the letters that say so, for each inch of all atoms in a line.
+_LETTERS = 13.8
 # For curves and histograms, columns are drawn at random: a smooth line, quick on any data.
 _ENTRIES = 400_000
 
@@ -170,11 +110,26 @@ def atoms_figure(
     if len(verdicts) not in (0, count):
         raise ValueError(f"verdicts must be one for each of {count} atoms; got {len(verdicts)}")
     across = math.ceil(math.sqrt(count))
+    figure = _new_figure(6.0, 6.0 * math.ceil(count / across) / across + 0.8)
+    axes = figure.subplots()
+    draw_atoms(axes, dictionary, patch_size, verdicts)
+    if title:
+        axes.set_title(title, fontsize=12)
+    _caption(figure, "gray: zero; white and black: the largest magnitude of each atom")
+    if verdicts:
+        _verdict_legend(figure, verdicts)
+    return figure
+
+
+def draw_atoms(
+    axes: Any, dictionary: np.ndarray, patch_size: int, verdicts: Sequence[str] = ()
+) -> None:
+    """Draw atoms as small images into axes of matplotlib; see :func:`atoms_figure`."""
+    count = dictionary.shape[1]
+    across = math.ceil(math.sqrt(count))
     down = math.ceil(count / across)
     side = patch_size + 1  # a pixel between two atoms
     tiles = np.full((down, across, side, side), np.nan)
-    figure = _new_figure(6.0, 6.0 * down / across + 0.8)
-    axes = figure.subplots()
     for number, atom in enumerate(dictionary.T):
         limit = max(float(np.abs(atom).max()), np.finfo(float).tiny)
         tile = atom.reshape(patch_size, patch_size) / limit
@@ -184,19 +139,14 @@ def atoms_figure(
         axes.add_patch(_frame(corner, patch_size, colour))
         if np.ptp(tile) < _FLAT:
             middle = [place + patch_size / 2 for place in corner]
-            word = {"fontsize": 64 / across, "ha": "center", "va": "center", "bbox": _LABEL}
+            size = _LETTERS * axes.get_window_extent().width / axes.figure.dpi / across
+            word = {"fontsize": size, "ha": "center", "va": "center", "bbox": _LABEL}
             axes.text(*middle, "constant", **word)
     mosaic = tiles.transpose(0, 2, 1, 3).reshape(down * side, -1)[:-1, :-1]
     axes.imshow(mosaic, cmap=_gray(), vmin=-1.0, vmax=1.0, interpolation="nearest")
     # Room for the frames around the outer atoms.
     axes.set(xlim=(-1.0, mosaic.shape[1]), ylim=(mosaic.shape[0], -1.0))
     axes.set_axis_off()
-    if title:
-        axes.set_title(title, fontsize=12)
-    _caption(figure, "gray: zero; white and black: the largest magnitude of each atom")
-    if verdicts:
-        _verdict_legend(figure, verdicts)
-    return figure
 
 
 def _frame(corner: tuple[float, float], side: int, colour: str, label: str = "") -> Any:
@@ -320,80 +270,6 @@ def escapes_figure(result: Result) -> Any:
     handles, labels = lower.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
-
-
-def landscape_figure(scene: Landscape) -> Any:
-    """Draw the cost over the sphere, and as a height over the equator's disk (paper, Figure 1).
-
-    Parameters
-    ----------
-    scene : Landscape
-        From :func:`riemtr.recovery.figures.draw_landscape`.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
-    colours = require("matplotlib.colors", extra="plot")
-    mappable = require("matplotlib.cm", extra="plot").ScalarMappable
-    figure = _new_figure(11.0, 5.4)
-    ball = figure.add_subplot(1, 2, 1, projection="3d", computed_zorder=False)
-    disk = figure.add_subplot(1, 2, 2, projection="3d", computed_zorder=False)
-
-    whole = _sphere_grid(np.linspace(0.0, np.pi, 73), np.linspace(0.0, 2 * np.pi, 145))
-    costs = scene.costs(whole)
-    shades = mappable(colours.Normalize(costs.min(), costs.max()), _SURFACE)
-    _surface(ball, whole, shades.to_rgba(costs))
-    _mark_path(ball, scene.path)
-    for axis, name in zip(np.eye(3), ("$e_1$", "$e_2$", "$e_3$"), strict=True):
-        ball.text(*(1.13 * axis), name, fontsize=13, ha="center", va="center", bbox=_LABEL)
-    ball.set(xlim=(-0.75, 0.75), ylim=(-0.75, 0.75), zlim=(-0.75, 0.75), box_aspect=(1, 1, 1))
-    ball.set_axis_off()
-    ball.view_init(elev=26, azim=36)
-    ball.set_title("The cost as colour on the sphere", y=1.04)
-
-    # Even steps in the disk's radius, not in the angle: no gaps at the steep rim.
-    upper = _sphere_grid(np.arcsin(np.linspace(0.0, 1.0, 49)), np.linspace(0.0, 2 * np.pi, 145))
-    heights = scene.costs(upper)
-    lifted = np.concatenate([upper[..., :2], heights[..., None]], axis=-1)
-    _surface(disk, lifted, shades.to_rgba(heights))
-    _mark_path(disk, np.column_stack([scene.path[:, :2], scene.path_costs]))
-    disk.set(xlim=(-1, 1), ylim=(-1, 1), box_aspect=(1, 1, 0.45))
-    disk.set(xlabel="$q_1$", ylabel="$q_2$", xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=())
-    disk.view_init(elev=48, azim=190)
-    disk.set_title("The upper half as height over its disk", y=1.04)
-    bar = figure.colorbar(shades, ax=[ball, disk], shrink=0.6, pad=0.04)
-    bar.set_label("cost $f(q)$")
-    handles, labels = disk.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    return figure
-
-
-def _mark_path(axes: Any, path: np.ndarray) -> None:
-    axes.plot(*path.T, "-", color="white", linewidth=3, zorder=5)
-    start, end = path[:1].T, path[-1:].T
-    axes.plot(*start, "o", mfc="white", mec=_PATH, ms=8, ls="", zorder=7, label=_STORY[0])
-    axes.plot(*path.T, ".-", color=_PATH, linewidth=1.2, ms=4, zorder=6, label=_STORY[1])
-    axes.plot(*end, "*", mfc="white", mec=_PATH, ms=14, ls="", zorder=7, label=_STORY[2])
-
-
-def _surface(axes: Any, points: np.ndarray, colours: np.ndarray) -> None:
-    axes.plot_surface(
-        *np.moveaxis(points, -1, 0),
-        facecolors=colours,
-        rstride=1,
-        cstride=1,
-        shade=False,
-        linewidth=0,
-        antialiased=False,
-        zorder=1,
-    )
-
-
-def _sphere_grid(polar: np.ndarray, azimuth: np.ndarray) -> np.ndarray:
-    polar, azimuth = np.meshgrid(polar, azimuth, indexing="ij")
-    flat = np.sin(polar)
-    return np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), np.cos(polar)], axis=-1)
 
 
 def _sampled(matrix: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,19 @@ from riemtr.sweep.table import Table
 _BOUNDARY = "#d7191c"
 _LAW = "#2c7fb8"
 _NOT_THERE = "#dfe7ef"
+_LINES = "#f2a33a"
+# Of boundaries side by side: told apart by eyes that do not tell red from green.
+_COLOURS = (
+    "#222222",
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#d55e00",
+    "#56b4e9",
+    "#8c564b",
+    "#999933",
+)
 # Letters of the title that fit above one map.
 _TITLE = 50
 # Weight of the penalty on the slopes: without one they are infinite where no trials overlap.
@@ -68,12 +81,16 @@ class Map:
     broken: tuple[tuple[int, int], ...] = ()
 
 
-def success_map(table: Table, name: str) -> Map:
-    """Return the success rates of a map, "k-n" or "p-n"; cells that failed are left out."""
+def success_map(table: Table | Sequence[Mapping[str, Any]], name: str) -> Map:
+    """Return the success rates of a map, "k-n" or "p-n"; cells that failed are left out.
+
+    The trials are a table, or its rows.
+    """
     axis = name[0]
-    everything = {(row["n"], row[axis]) for row in table.rows}
+    trials_made = table.rows if isinstance(table, Table) else table
+    everything = {(row["n"], row[axis]) for row in trials_made}
     n, y = (np.array(sorted(set(values))) for values in zip(*everything, strict=True))
-    rows = [row for row in table.rows if "success" in row]
+    rows = [row for row in trials_made if "success" in row]
     successes, trials = np.zeros((y.size, n.size)), np.zeros((y.size, n.size))
     for row in rows:
         place = np.searchsorted(y, row[axis]), np.searchsorted(n, row["n"])
@@ -161,16 +178,17 @@ def half_way(y: np.ndarray, rate: np.ndarray, *, rising: bool) -> float:
     return float(y[best - 1] ** (1.0 - share) * y[best] ** share)
 
 
-def figure(maps: Mapping[str, Map], title: str = "") -> Any:
+def figure(maps: Mapping[str, Map], title: str = "", share: float = 0.2) -> Any:
     """Draw maps side by side: white where all trials succeed, black where all fail.
 
-    Returns a matplotlib Figure, which needs the extra ``plot``.
+    The share is that of the nonzeros in the map of p against n. Returns a matplotlib Figure, which
+    needs the extra ``plot``.
     """
     figure_class = require("matplotlib.figure", extra="plot").Figure
     drawing = figure_class(figsize=(5.6 * len(maps) + 0.6, 5.0), layout="constrained")
     axes = drawing.subplots(1, len(maps), squeeze=False)[0]
     for panel, one in zip(axes, maps.values(), strict=True):
-        mesh = _draw(panel, one)
+        mesh = _draw(panel, one, share)
     bar = drawing.colorbar(mesh, ax=list(axes), shrink=0.85, pad=0.02)
     bar.set_label("share of trials that succeed")
     if title:
@@ -180,11 +198,50 @@ def figure(maps: Mapping[str, Map], title: str = "") -> Any:
     return drawing
 
 
-def _draw(panel: Any, one: Map) -> Any:
+def boundaries_figure(maps: Mapping[str, Map], title: str = "") -> Any:
+    """Draw where half of the trials succeed, for several experiments in one picture.
+
+    Parameters
+    ----------
+    maps : mapping of str to Map
+        Maps of p against n, or of k against n, by what to call them.
+    title : str
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    kind = require("matplotlib.figure", extra="plot").Figure
+    drawing = kind(figsize=(8.6, 5.4), layout="constrained")
+    panel = drawing.subplots()
+    letter = next(iter(maps.values())).name[0]
+    crossed = {name: one for name, one in maps.items() if np.isfinite(one.boundary).any()}
+    for number, (name, one) in enumerate(crossed.items()):
+        colour = _COLOURS[number % len(_COLOURS)]
+        law = one.law
+        fit = f": ${law.factor:.2g}\\,n^{{{law.exponent:.2f}}}$" if law else ""
+        panel.plot(one.n, one.boundary, "o", color=colour, ms=3.5, label=f"{name}{fit}")
+        if law is not None:
+            panel.plot(one.n, law(one.n), "-", color=colour, linewidth=1.1)
+    n = np.unique(np.concatenate([one.n for one in maps.values()]))
+    if letter == "p":
+        panel.plot(n, n * np.log(n), "-.", color="0.5", label="$n\\,\\log n$")
+        panel.plot(n, n, ":", color="0.5", label="$n$")
+        panel.set(yscale="log")
+    else:
+        panel.plot(n, n, ":", color="0.5", label="$k = n$")
+    words = {"p": "number of samples $p$", "k": "sparsity level $k$"}[letter]
+    panel.xaxis.get_major_locator().set_params(integer=True)
+    panel.set(xlabel="dictionary dimension $n$", ylabel=f"{words} at half of the trials")
+    panel.set_title(title)
+    drawing.legend(loc="outside right upper", fontsize=8.5, frameon=False)
+    return drawing
+
+
+def _draw(panel: Any, one: Map, share: float) -> Any:
     logarithmic = one.name == "p-n"
     panel.set_facecolor(_NOT_THERE)
-    tiles = _edges(one.n), _edges(one.y, logarithmic), np.ma.masked_invalid(one.rate)
-    mesh = panel.pcolormesh(*tiles, cmap="gray", vmin=0.0, vmax=1.0)
+    mesh = _tiles(panel, one, logarithmic)
     crossing = {"color": _BOUNDARY, "markersize": 3, "linewidth": 1.2, "label": "50% of trials"}
     panel.plot(one.n, one.boundary, "o-", **crossing)
     if one.broken:
@@ -195,9 +252,13 @@ def _draw(panel: Any, one: Map) -> Any:
         label = f"fit: ${letter} = {one.law.factor:.2g}\\,n^{{{one.law.exponent:.2f}}}$"
         panel.plot(fine, one.law(fine), "--", color=_LAW, linewidth=1.8, label=label)
     if logarithmic:
-        panel.plot(one.n, one.n, ":", color="#f2a33a", linewidth=1.8, label="$p = n$")
+        panel.plot(one.n, one.n, ":", color=_LINES, linewidth=1.8, label="$p = n$")
+        # The order of samples that any method needs where columns are sparsest: with fewer, some
+        # row of X has no nonzero (Spielman, Wang and Wright, COLT 2012).
+        least = one.n * np.log(one.n)
+        panel.plot(one.n, least, "-.", color=_LINES, linewidth=1.8, label="$p = n\\,\\log n$")
         panel.set(yscale="log", ylabel="number of samples $p$")
-        panel.set_title("$k = \\lceil 0.2\\,n \\rceil$")
+        panel.set_title(f"$k = \\lceil {share:g}\\,n \\rceil$")
     else:
         panel.set_title("$p = 5\\,n^2 \\log n$")
         panel.set(ylabel="sparsity level $k$")
@@ -211,6 +272,24 @@ def _draw(panel: Any, one: Map) -> Any:
     panel.legend(
         loc="upper left" if not logarithmic else "lower right", fontsize=9, framealpha=0.92
     )
+    return mesh
+
+
+def _tiles(panel: Any, one: Map, logarithmic: bool) -> Any:
+    """Draw the rates, all at once, or n by n where some n skips values of y that others have.
+
+    The tiles of such an n are taller, so that nothing seems to be missing between them.
+    """
+    look = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0}
+    across, there = _edges(one.n), ~np.isnan(one.rate)
+    changes = np.count_nonzero(np.diff(np.pad(there, ((1, 1), (0, 0))), axis=0), axis=0)
+    if (changes <= 2).all():  # each n has one unbroken range of y
+        rates = np.ma.masked_invalid(one.rate)
+        return panel.pcolormesh(across, _edges(one.y, logarithmic), rates, **look)
+    for i in np.flatnonzero(there.any(axis=0)):
+        mine = there[:, i]
+        up = _edges(one.y[mine], logarithmic)
+        mesh = panel.pcolormesh(across[i : i + 2], up, one.rate[mine, i : i + 1], **look)
     return mesh
 
 

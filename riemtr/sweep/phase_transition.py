@@ -4,7 +4,8 @@ Two maps: k against n with ``p = 5 n^2 log n`` samples, and p against n with ``k
 nonzeros per column. A = I, mu = 1e-2; a trial is a success if the solution of the nonconvex problem
 from a random start is within mu of a target, a signed basis vector.
 
-Beyond the paper: the method it analyses, complete dictionaries, and noise.
+Beyond the paper: the method it analyses, the whole pipeline in place of one row, complete
+dictionaries, noise, other surrogates, other shares of nonzeros, and whitening where A = I already.
 """
 
 from __future__ import annotations
@@ -18,16 +19,21 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import check_positive, real
+from riemtr.arguments import check_positive, integer, real
 from riemtr.data import Conditioned, ExactlySparse, Identity, paper_sample_size
+from riemtr.data.blocks import Blocks
 from riemtr.data.metrics import reconstruction_error
-from riemtr.errors import MissingExtraError, unknown_name
+from riemtr.errors import ArgumentError, MissingExtraError, unknown_name
 from riemtr.files import save_figure, save_json
+from riemtr.manifolds import Sphere
+from riemtr.problem import Problem
 from riemtr.problems import dictionary_problem
+from riemtr.problems.joint_dictionary import JointCost
+from riemtr.problems.surrogates import SURROGATES, as_surrogate
 from riemtr.progress import Watcher, watching
-from riemtr.recovery import precondition
-from riemtr.solvers import ExactTRM, PracticalTRM, Status, TrustRegion
-from riemtr.subproblem import HybridSubproblem
+from riemtr.recovery import precondition as whitened
+from riemtr.recovery import recover_dictionary
+from riemtr.solvers import ExactTRM, PaperTRM, PracticalTRM, Status, TrustRegion
 from riemtr.summary import DOUBTFUL, GOOD, Summary, plural
 from riemtr.sweep.phase_figures import Map, figure, success_map
 from riemtr.sweep.run import sweep
@@ -35,26 +41,30 @@ from riemtr.sweep.table import Table, failures, read, read_outcomes
 
 NAME = "phase-transition"
 MAPS = ("k-n", "p-n")
-METHODS = ("practical", "no-continuation", "exact")
+METHODS = ("practical", "printed", "exact", "pipeline")
 DICTIONARIES = ("identity", "conditioned")
-GRIDS = ("quick", "default", "paper")
+GRIDS = ("quick", "default", "coarse", "paper")
 FIGURE, SUMMARY = "phase-transition.png", "summary.json"
-# Share of nonzeros, in the map of p against n.
-_SHARE = 0.2
+# The paper's share of nonzeros, in the map of p against n.
+SHARE = 0.2
 # Samples of the smallest setting, and how many times more it takes to average noise out.
 _FEWEST = 20
 _NOISY = 8
-# Of each grid: the step of n and its end in the map of k, the same in the map of p, and the largest
-# p with its steps per doubling. The exact method takes hundreds of steps: its grids end earlier.
+# Of each grid: in the map of k the ranges of n, each with its step, which is that of k as well; the
+# step of n and its end in the map of p; and the largest p with its steps per doubling. Each grid
+# but the smallest is part of the next. The exact method takes hundreds of steps: its grids end
+# earlier.
 _EXTENTS = {
-    "quick": ((5, 20), (10, 30), (320, 1)),
-    "default": ((5, 95), (5, 150), (5120, 3)),
-    "paper": ((5, 150), (5, 150), (10240, 3)),
+    "quick": (((5, 20, 5),), (10, 30), (320, 1)),
+    "default": (((5, 95, 5),), (5, 150), (5120, 3)),
+    "coarse": (((5, 95, 5), (105, 150, 15)), (5, 150), (10240, 3)),
+    "paper": (((5, 150, 5),), (5, 150), (10240, 3)),
 }
 _EXACT_EXTENTS = {
-    "quick": ((5, 15), (10, 20), (160, 1)),
-    "default": ((5, 60), (10, 100), (2560, 2)),
-    "paper": ((5, 150), (10, 150), (5120, 2)),
+    "quick": (((5, 15, 5),), (10, 20), (160, 1)),
+    "default": (((5, 60, 5),), (10, 100), (2560, 2)),
+    "coarse": (((5, 60, 5), (75, 150, 15)), (10, 150), (5120, 2)),
+    "paper": (((5, 150, 5),), (10, 150), (5120, 2)),
 }
 # Values of n with a boundary that make a law of it.
 _CROSSINGS = 5
@@ -66,11 +76,13 @@ class PhaseTransition:
 
     Parameters
     ----------
-    grid : {"quick", "default", "paper"}
-        How far and how finely: seconds, 5 to 7 minutes on two cores, or n to 150, hours.
-    method : {"practical", "no-continuation", "exact"}
-        `PracticalTRM`; the same without its continuation in mu, as in the paper; or `ExactTRM`,
-        with the fixed radius mu. The exact method takes hundreds of steps: its grids end earlier.
+    grid : {"quick", "default", "coarse", "paper"}
+        How far and how finely: seconds; 5 to 7 minutes on two cores; n to 150, with fewer values
+        from 100 on; or n to 150, hours.
+    method : {"practical", "printed", "exact", "pipeline"}
+        `PracticalTRM`; `PaperTRM`, the same as the paper prints it; `ExactTRM`, with the fixed
+        radius mu, whose hundreds of steps make its grids end earlier; or the whole pipeline,
+        `recover_dictionary`, which succeeds if it finds every row.
     dictionary : {"identity", "conditioned"}
         The paper's A = I; or complete dictionaries, whose data are preconditioned.
     condition_number : float
@@ -80,6 +92,15 @@ class PhaseTransition:
         the map of p against n goes to more samples.
     mu : float
         Smoothing parameter, and the error that counts as success.
+    surrogate : {"log-cosh", "huber", "l4"}
+        The smooth function in place of the l1 norm.
+    precondition : bool, optional
+        Whether data are whitened: by default where the paper does, for conditioned dictionaries,
+        and in the pipeline.
+    share : float
+        Share of nonzeros in the map of p against n.
+    largest : int, optional
+        The largest n, where the grid should end earlier than it does.
     """
 
     grid: str = "default"
@@ -88,16 +109,31 @@ class PhaseTransition:
     condition_number: float = 10.0
     noise: float = 0.0
     mu: float = 1e-2
+    surrogate: str = "log-cosh"
+    precondition: bool | None = None
+    share: float = SHARE
+    largest: int | None = None
     common: dict[str, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, valid in (("grid", GRIDS), ("method", METHODS), ("dictionary", DICTIONARIES)):
+        for name, valid in (
+            ("grid", GRIDS),
+            ("method", METHODS),
+            ("dictionary", DICTIONARIES),
+            ("surrogate", tuple(SURROGATES)),
+        ):
             if getattr(self, name) not in valid:
                 raise unknown_name(name, getattr(self, name), valid)
         real("condition_number", self.condition_number, low=1.0)
         real("noise", self.noise, low=0.0)
         check_positive("mu", self.mu)
+        real("share", self.share, low=0.0, high=1.0)
+        if self.largest is not None:
+            integer("largest", self.largest, low=1, or_else=", or None for that of the grid")
         conditioned = self.dictionary == "conditioned"
+        if conditioned and self.precondition is False:
+            needs = "be True or left out for conditioned dictionaries, which are no rotations"
+            raise ArgumentError("precondition", needs, self.precondition)
         common = {
             "mu": self.mu,
             "method": self.method,
@@ -105,7 +141,18 @@ class PhaseTransition:
             "condition_number": float(self.condition_number) if conditioned else 1.0,
             "noise": float(self.noise),
         }
+        # Settings of the paper go without saying: its cells keep their random numbers.
+        if self.surrogate != "log-cosh":
+            common["surrogate"] = self.surrogate
+        if self.is_preconditioned != _whitens(self.method, self.dictionary):
+            common["precondition"] = self.is_preconditioned
         object.__setattr__(self, "common", common)
+
+    @property
+    def is_preconditioned(self) -> bool:
+        """Whether data are whitened."""
+        by_default = _whitens(self.method, self.dictionary)
+        return by_default if self.precondition is None else bool(self.precondition)
 
     def settings(self, map_name: str) -> list[dict[str, Any]]:
         """Return the settings of one of the two maps.
@@ -119,20 +166,25 @@ class PhaseTransition:
         if map_name not in MAPS:
             raise unknown_name("map", map_name, MAPS)
         extents = _EXACT_EXTENTS if self.method == "exact" else _EXTENTS
-        (step, largest), (samples_step, samples_largest), (most, fine) = extents[self.grid]
+        ranges, (samples_step, samples_largest), (most, fine) = extents[self.grid]
         if map_name == "k-n":
             sizes = [
                 {"n": n, "k": k, "p": paper_sample_size(n)}
-                for n in range(step, largest + 1, step)
+                for first, largest, step in ranges
+                for n in range(first, largest + 1, step)
                 for k in range(step, n + 1, step)
             ]
         else:
             sizes = [
-                {"n": n, "k": math.ceil(_SHARE * n), "p": p}
+                {"n": n, "k": max(1, math.ceil(self.share * n)), "p": p}
                 for n in range(samples_step, samples_largest + 1, samples_step)
                 for p in _samples(_FEWEST, most * (_NOISY if self.noise else 1), fine)
             ]
-        return [{**size, **self.common} for size in sizes]
+        within = [size for size in sizes if size["n"] <= (self.largest or size["n"])]
+        if not within:
+            least = min(size["n"] for size in sizes)
+            raise ArgumentError("largest", f"be at least {least}, the grid's first n", self.largest)
+        return [{**size, **self.common} for size in within]
 
 
 def _samples(first: int, last: int, per_doubling: int) -> tuple[int, ...]:
@@ -157,14 +209,17 @@ def trial(
     dictionary: str,
     condition_number: float,
     noise: float,
+    surrogate: str = "log-cosh",
+    precondition: bool | None = None,
 ) -> dict[str, Any]:
     """Draw data, solve once from a random start, and compare with the truth.
 
     Returns
     -------
     dict
-        ``error``, the reconstruction error RE of section IV.B; ``success``, whether it is at most
-        mu; ``converged``, ``iterations`` and ``status`` of the solver.
+        ``error``, the reconstruction error RE of section IV.B, of the pipeline the largest of all
+        rows; ``success``, whether it is at most mu; ``converged``, ``iterations`` and ``status`` of
+        the solver, of the pipeline whether all rows are proved.
     """
     kind = Identity() if dictionary == "identity" else Conditioned(condition_number)
     sample = ExactlySparse(n, p, k, dictionary=kind).draw(rng)
@@ -173,22 +228,49 @@ def trial(
         scale = noise * float(np.linalg.norm(Y)) / math.sqrt(Y.size)
         for row in Y:
             row += scale * rng.standard_normal(row.size)
+    whitens = _whitens(method, dictionary) if precondition is None else precondition
+    if method == "pipeline":
+        return _recovery(Y, sample.dictionary, mu, surrogate, whitens, rng)
     targets = None
-    if dictionary != "identity":
+    if whitens:
         try:
-            white = precondition(Y, theta=k / n)  # nonzeros of variance 1, as where A = I
+            white = whitened(Y, theta=k / n)  # nonzeros of variance 1, as where A = I
         except ValueError:
             # Fewer samples than unknowns, or rows that depend on each other: nothing to recover.
             return _result(math.inf, mu, False, 0, "rank-deficient")
         Y, targets = white.data, white.matrix @ sample.dictionary
     del sample  # X is as large as Y
-    problem = dictionary_problem(Y, mu)
+    if surrogate == "log-cosh":
+        problem = dictionary_problem(Y, mu)
+    else:
+        problem = Problem(Sphere(n), JointCost(Blocks(Y), as_surrogate(surrogate, mu)))
     start = problem.manifold.random_point(rng)
     result = _solver(method, mu).solve(problem, start, rng=rng)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # what was interrupted is no outcome
     error = reconstruction_error(result.point, targets)
     return _result(error, mu, result.converged, result.iterations, result.status.name.lower())
+
+
+def _whitens(method: str, dictionary: str) -> bool:
+    """Whether data are whitened where nobody says otherwise."""
+    return method == "pipeline" or dictionary == "conditioned"
+
+
+def _recovery(
+    Y: np.ndarray, truth: np.ndarray, mu: float, surrogate: str, whitens: bool, rng: Any
+) -> dict[str, Any]:
+    """Recover the whole dictionary, and look for every row of the truth."""
+    try:
+        found = recover_dictionary(Y, mu, rng, surrogate=surrogate, precondition=whitens)
+    except ValueError:  # as where one row cannot be whitened
+        return _result(math.inf, mu, False, 0, "rank-deficient")
+    rows = np.linalg.inv(truth)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    error = max(reconstruction_error(row, found.dictionary) for row in rows)
+    iterations = max(atom.result.iterations for atom in found.atoms)
+    proved = bool(found.certified)
+    return _result(error, mu, proved, iterations, "proved" if proved else "not proved")
 
 
 def expected_cost(settings: Mapping[str, Any]) -> float:
@@ -222,7 +304,7 @@ def _solver(method: str, mu: float) -> TrustRegion:
         )
     if method == "practical":
         return PracticalTRM(tolerance=tolerance, curvature_tolerance=tolerance)
-    return TrustRegion(HybridSubproblem(), tolerance=tolerance, curvature_tolerance=tolerance)
+    return PaperTRM(tolerance=tolerance, curvature_tolerance=tolerance)
 
 
 # --- from the grid to its files ------------------------------------------------------------------
@@ -280,13 +362,15 @@ def save_maps(
     summary = {
         "experiment": NAME,
         **what.common,
+        "share": what.share,
+        "largest": what.largest,
         "maps": {name: _summary(what, tables[name], one) for name, one in maps.items()},
         "environments": [one for i, one in enumerate(made_with) if one not in made_with[:i]],
     }
     saved.append(save_json(folder / SUMMARY, summary))
     if maps:
         with suppress(MissingExtraError):
-            saved.append(save_figure(folder / FIGURE, figure(maps, title(what))))
+            saved.append(save_figure(folder / FIGURE, figure(maps, title(what), what.share)))
     return maps, saved
 
 
@@ -298,13 +382,15 @@ def title(what: PhaseTransition) -> str:
     >>> title(PhaseTransition(noise=0.05))
     'Recovery of one sparse row: practical method, A = I, 5% noise'
     """
-    method = {"no-continuation": "practical method without continuation"}.get(
-        what.method, f"{what.method} method"
-    )
-    conditioned = f"condition number {what.condition_number:g}, preconditioned"
-    dictionary = "A = I" if what.dictionary == "identity" else conditioned
-    noise = f", {100 * what.noise:g}% noise" if what.noise else ""
-    return f"Recovery of one sparse row: {method}, {dictionary}{noise}"
+    whole = what.method == "pipeline"
+    parts = ["" if whole else f"{what.method} method"]
+    identity = what.dictionary == "identity"
+    parts.append("A = I" if identity else f"condition number {what.condition_number:g}")
+    parts.append("preconditioned" if what.is_preconditioned and not whole else "")
+    parts.append("" if what.surrogate == "log-cosh" else f"{what.surrogate} in place of log cosh")
+    parts.append(f"{100 * what.noise:g}% noise" if what.noise else "")
+    rows = "all rows by the whole pipeline" if whole else "one sparse row"
+    return f"Recovery of {rows}: {', '.join(filter(None, parts))}"
 
 
 def _stores(folder: Path) -> dict[str, Path]:

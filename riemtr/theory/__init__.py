@@ -6,6 +6,7 @@ from riemtr.theory.concavity import ThirdRegion, third_region
 from riemtr.theory.constants import DictionaryConstants, dictionary_constants
 from riemtr.theory.distance import DistanceLemma, distance_lemma
 from riemtr.theory.errata import slips
+from riemtr.theory.expectation import ExpectedCost, Landscape, landscape
 from riemtr.theory.run_regions import RunRegions, regions
 from riemtr.theory.survey import CriticalPoint, CriticalPoints, critical_points
 
@@ -16,6 +17,8 @@ __all__ = [
     "CriticalPoints",
     "DictionaryConstants",
     "DistanceLemma",
+    "ExpectedCost",
+    "Landscape",
     "RunRegions",
     "ThirdRegion",
     "check",
@@ -23,6 +26,7 @@ __all__ = [
     "dictionary_constants",
     "distance_lemma",
     "frame_of",
+    "landscape",
     "regions",
     "slips",
     "third_region",

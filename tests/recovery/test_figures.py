@@ -8,10 +8,8 @@ from matplotlib.text import Text
 from riemtr.recovery.figures import (
     atoms_figure,
     concentration,
-    draw_landscape,
     escape_saddles,
     escapes_figure,
-    landscape_figure,
     sparsity_figure,
 )
 
@@ -24,11 +22,6 @@ def pixels(figure):
 def agg(figure):
     FigureCanvasAgg(figure)
     return figure
-
-
-@pytest.fixture(scope="module")
-def scene():
-    return draw_landscape(0)
 
 
 def texts_overlap(figure):
@@ -146,16 +139,4 @@ def test_escapes_are_marked_where_the_slope_vanishes():
     assert len(stars.get_xdata()) == 2
     assert max(stars.get_ydata()) < 1e-6
     assert list(stars.get_xdata()) == list(upper.lines[1].get_xdata())
-    assert not texts_overlap(figure)
-
-
-def test_the_landscape_is_drawn_in_colour_with_the_path(scene):
-    figure = agg(landscape_figure(scene))
-    ball, disk = figure.axes[:2]
-    drawn = np.column_stack(ball.lines[0].get_data_3d())
-    assert np.allclose(drawn, scene.path)
-    heights = disk.lines[0].get_data_3d()[2]
-    assert np.allclose(heights, scene.path_costs)
-    picture = pixels(figure)
-    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 500
     assert not texts_overlap(figure)

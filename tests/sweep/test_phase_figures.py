@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from riemtr.sweep.cells import Failure, Outcome, make_cells
-from riemtr.sweep.phase_figures import figure, success_map
+from riemtr.sweep.phase_figures import boundaries_figure, figure, success_map
 from riemtr.sweep.phase_transition import PhaseTransition
 from riemtr.sweep.phase_transition import title as phase_title
 from riemtr.sweep.table import Table
@@ -107,3 +107,33 @@ def test_a_long_title_stays_inside_the_figure():
     extent = drawing._suptitle.get_window_extent(canvas.get_renderer())
     assert extent.x0 >= 0
     assert extent.x1 <= drawing.bbox.x1
+
+
+def test_a_coarse_column_has_taller_tiles():
+    coarse = [one for one in SPARSITY if one["n"] < 30 or one["k"] in (10, 30)]
+    one = success_map(table(coarse, lambda s, seed: s["k"] < 0.7 * s["n"]), "k-n")
+    meshes = figure({"k-n": one}).axes[0].collections
+    assert len(meshes) == 3
+    last = meshes[-1]
+    np.testing.assert_array_equal(np.ravel(last.get_array()), [1.0, 0.0])
+    np.testing.assert_allclose(last.get_coordinates()[:, 0, 1], [0, 20, 40])
+    np.testing.assert_allclose(last.get_coordinates()[0, :, 0], [25, 35])
+
+
+def test_samples_are_compared_with_n_log_n_and_the_share_is_named():
+    one = success_map(table(SAMPLES, lambda s, seed: s["p"] > 2 * s["n"]), "p-n")
+    panel = figure({"p-n": one}, share=0.5).axes[0]
+    lines = {line.get_label(): line.get_ydata() for line in panel.lines}
+    np.testing.assert_allclose(lines["$p = n\\,\\log n$"], one.n * np.log(one.n))
+    assert "0.5" in panel.get_title()
+
+
+def test_boundaries_of_several_experiments_are_drawn_together():
+    easy = success_map(table(SAMPLES, lambda s, seed: s["p"] > 2 * s["n"]), "p-n")
+    never = success_map(table(SAMPLES, lambda s, seed: False), "p-n")
+    drawing = boundaries_figure({"easy": easy, "never": never}, "a title")
+    (panel,) = drawing.axes
+    labels = [line.get_label() for line in panel.lines]
+    assert labels[0].startswith("easy")
+    assert not any(label.startswith("never") for label in labels)
+    np.testing.assert_array_equal(panel.lines[0].get_ydata(), easy.boundary)

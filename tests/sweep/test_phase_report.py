@@ -87,7 +87,11 @@ def test_the_options_of_the_sweep_are_the_callers(tmp_path):
     ("what", "words"),
     [
         (PhaseTransition(), "practical method, A = I"),
-        (PhaseTransition(method="no-continuation"), "practical method without continuation, A = I"),
+        (PhaseTransition(method="printed"), "printed method, A = I"),
+        (
+            PhaseTransition(precondition=True, surrogate="huber"),
+            "practical method, A = I, preconditioned, huber in place of log cosh",
+        ),
         (
             PhaseTransition(method="exact", dictionary="conditioned", noise=0.1),
             "exact method, condition number 10, preconditioned, 10% noise",
