@@ -9,8 +9,8 @@ a Hessian with Lipschitz constant L on the ball of radius :math:`2\eta`, where
 .. math:: |v^*| \le r = \frac{2\eta}{1 + \sqrt{1 - 2h}},
 
 and it is a strict minimizer: on that ball the Hessian is at least
-:math:`\lambda - Lr = \lambda\sqrt{1 - 2h} > 0`. (Kantorovich 1948; on manifolds Argyros and
-Hilout 2009, Ferreira and Svaiter, arXiv 1505.05573.) The manifold is complete, so that every point
+:math:`\lambda - Lr = \lambda\sqrt{1 - 2h} > 0`. (Kantorovich 1948; for the
+theorem on manifolds see arXiv 1505.05573.) The manifold is complete, so that every point
 within r of x is :math:`\exp_x v` with :math:`|v| \le r`, and r is its geodesic distance; arrays of
 submanifolds are closer still. Taylor's formula adds that :math:`f(x) - f(x^*)` is between 0 and
 :math:`\frac12 g'H^{-1}g + \frac16 L r^3`.
