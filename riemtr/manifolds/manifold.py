@@ -197,6 +197,9 @@ class Manifold(PymanoptManifold, Generic[P]):
     parts = ""
     euler_characteristic: int | None = None
 
+    def __repr__(self) -> str:
+        return self._name  # what pymanopt calls it, where a subclass does not say how it is made
+
     def __str__(self) -> str:
         return repr(self)
 
