@@ -101,7 +101,7 @@ class Check:
         return line.rstrip()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The outcome of :func:`check_manifold` or :func:`check_problem`; prints as a table.
 
@@ -135,7 +135,7 @@ class Report:
                 return check
         raise KeyError(name)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         wrong = len(self.failures)
         verdict = "all right" if self.ok else f"{wrong} of {len(self.checks)} WRONG"
         header = f"{'':<52}{'measured':>10}{'bound':>10}"

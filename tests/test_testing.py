@@ -406,6 +406,7 @@ def test_orders_of_retractions_are_told():
 def test_a_report_prints_as_a_table():
     report = check_manifold(pm.HermitianPositiveDefinite(2))
     lines = str(report).splitlines()
+    assert repr(report) == str(report)  # as a notebook shows it
     assert lines[0].endswith(f"2 of {len(report.checks)} WRONG")
     assert len(lines) == len(report.checks) + 2
     assert sum("WRONG" in line for line in lines[1:]) == 2

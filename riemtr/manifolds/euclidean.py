@@ -32,6 +32,10 @@ class EuclideanSpace(TangentSpace):
         """Return the Euclidean Hessian product."""
         return euclidean_product
 
+    def measured(self, euclidean_gradient: np.ndarray) -> np.ndarray:
+        """Return the Riemannian gradient: subclasses have metrics of their own, and no normals."""
+        return self.gradient(euclidean_gradient)
+
     def units(self) -> np.ndarray:
         """Return the unit arrays."""
         shape = self.manifold.shape

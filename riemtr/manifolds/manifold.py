@@ -131,6 +131,14 @@ class TangentSpace:
         """Return the Riemannian gradient from the Euclidean one."""
         return self.tangent(euclidean_gradient)
 
+    def measured(self, euclidean_gradient: Any) -> Any:
+        """Return arrays whose norm is that of a Euclidean gradient in the metric, normal part too.
+
+        A Riemannian gradient that is small beside it counts as none. The default is right for
+        submanifolds with the Euclidean metric.
+        """
+        return euclidean_gradient
+
     def hessian(
         self, euclidean_gradient: Any, euclidean_product: Any, vector: np.ndarray
     ) -> np.ndarray:
@@ -196,6 +204,9 @@ class Manifold(PymanoptManifold, Generic[P]):
     dimension_varies = False
     parts = ""
     euler_characteristic: int | None = None
+
+    def __repr__(self) -> str:
+        return self._name  # what pymanopt calls it, where a subclass does not say how it is made
 
     def __str__(self) -> str:
         return repr(self)

@@ -88,6 +88,10 @@ class PositiveDefiniteSpace(TangentSpace):
         """Return L' sym(G) L."""
         return self.tangent(self._adjoint @ euclidean_gradient @ self.root)
 
+    def measured(self, euclidean_gradient: np.ndarray) -> np.ndarray:
+        """Return L' sym(G) L; G itself grows towards singular matrices without any slope."""
+        return self.gradient(euclidean_gradient)
+
     def hessian(
         self, euclidean_gradient: np.ndarray, euclidean_product: np.ndarray, vector: np.ndarray
     ) -> np.ndarray:

@@ -159,6 +159,10 @@ class ProductSpace(TangentSpace):
         """Return the Riemannian gradient from the Euclidean one, factor by factor."""
         return as_real(self._each("gradient", self.manifold.in_order(euclidean_gradient)))
 
+    def measured(self, euclidean_gradient: Any) -> list[Any]:
+        """Return a Euclidean gradient as the factors' metrics measure it."""
+        return self._each("measured", self.manifold.in_order(euclidean_gradient))
+
     def hessian(
         self, euclidean_gradient: Any, euclidean_product: Any, vector: np.ndarray
     ) -> np.ndarray:

@@ -168,6 +168,14 @@ class Evaluation:
         return math.hypot(*map(safe_norm, parts))
 
     @lazy
+    def gradient_scale(self) -> float:
+        """The same norm in the metric: a gradient that is small beside it counts as none."""
+        if self.hessian_kind != "euclidean":
+            return 0.0
+        measured = flatten(self.space.measured(self._raw_gradient), self.problem.layout)
+        return math.hypot(*map(safe_norm, measured))
+
+    @lazy
     def noise(self) -> float:
         """Rounding error of the cost, of the point's own rounding included."""
         return self.precision * max(abs(self.cost), self.conversion_size)

@@ -26,7 +26,7 @@ from riemtr.problem.cost_differences import (
 )
 from riemtr.solvers.distance import Distance, estimated, is_cheap, is_small, proved, rounded_up
 from riemtr.solvers.stopping import Tolerances, default_tolerances
-from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
+from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
 
 MINIMIZER = "minimizer"
 SADDLE = "saddle"
@@ -223,8 +223,8 @@ class Certificate(Summarised):
         if self.verdict != MINIMIZER:
             return self.verdict
         if self.strict:
-            across = f" up to {self.symmetries} symmetric directions" if self.symmetries else ""
-            return f"{MINIMIZER}, strict{across}"
+            across = f" up to {plural(self.symmetries, 'symmetric direction')}"
+            return f"{MINIMIZER}, strict{across if self.symmetries else ''}"
         if self.min_eigenvalue <= self.curvature_tolerance:
             why = self._flatness
         elif self.min_eigenvalue - self.error_bound <= self.curvature_tolerance:

@@ -298,7 +298,8 @@ class _Together:
     # -- ends -------------------------------------------------------------------------------------
 
     def _scales(self) -> np.ndarray:
-        return np.maximum(_norms(self.here.euclidean_gradient), self.curvatures)
+        measured = self.here.space.measured(self.here.euclidean_gradient)
+        return np.maximum(_norms(measured), self.curvatures)
 
     def _bounds(self) -> np.ndarray:
         """Return the gradient norms that count as none."""

@@ -60,7 +60,7 @@ class Tolerances:
         """Return the gradient norm that counts as none at a point, beside a known curvature."""
         if not self.relative:
             return self.gradient
-        return max(self.gradient, self.relative * max(here.conversion_size, curvature))
+        return max(self.gradient, self.relative * max(here.gradient_scale, curvature))
 
     def at(self, here: Evaluation, curvature: float) -> tuple[float, float]:
         """Return the gradient norm and the curvature that count as none at a point."""

@@ -441,3 +441,11 @@ def test_separation_of_low_rank_matrices_is_that_of_the_matrices():
     x, y = product.random_point(1), product.random_point(2)
     parts = [manifold.separation(x[0], y[0]), np.linalg.norm(x[1] - y[1])]
     assert product.separation(x, y) == pytest.approx(np.hypot(*parts))
+
+
+def test_a_manifold_that_does_not_say_how_it_is_made_prints_its_name():
+    class Mine(Manifold):
+        def __init__(self):
+            super().__init__("mine, of dimension 2", 2)
+
+    assert repr(Mine()) == str(Mine()) == "mine, of dimension 2"

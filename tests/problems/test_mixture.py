@@ -71,3 +71,20 @@ def test_wrong_parameters():
         build("gaussian-mixture", rng=0, samples=18)
     with pytest.raises(ValueError, match="components must be an integer of at least 2"):
         build("gaussian-mixture", rng=0, components=1)
+
+
+def test_a_component_that_shrinks_to_one_sample_is_never_called_a_minimizer():
+    # The likelihood grows without limit on this way: there is no minimizer at its end.
+    rng = np.random.default_rng(0)
+    data = np.concatenate([rng.standard_normal((60, 2)), [[9.0, 9.0]]])
+    case = build("gaussian-mixture", rng=0, d=2, components=2)
+    problem = riemtr.Problem(case.problem.manifold, MixtureCost(data))
+    means, spreads = np.array([[0.0, 0.0], [9.0, 9.0]]), np.array([1.0, 1e-3])
+    moments = np.ones((2, 3, 3))
+    moments[:, :2, :2] = spreads[:, None, None] * np.eye(2) + means[:, :, None] * means[:, None]
+    moments[:, :2, 2] = moments[:, 2, :2] = means
+    start = [moments, np.array([np.log(60.0)])]
+    for iterations in (5, 10, 20, 40):
+        result = riemtr.PracticalTRM(max_iterations=iterations).solve(problem, start)
+        assert not result.converged
+        assert result.certificate.verdict != "minimizer"

@@ -84,3 +84,20 @@ def test_wrong_parameters():
         build("geometric-median", rng=0, count=2)
     with pytest.raises(ValueError, match="spread must be a number of at least 0"):
         build("karcher-mean", rng=0, spread=-1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units_of_the_matrices_do_not_change_what_counts_as_a_vanishing_gradient(unit):
+    # The affine-invariant metric knows no units, though the Euclidean gradient has them.
+    matrices = build("karcher-mean", rng=0).truth.details["matrices"]
+    start = np.eye(matrices.shape[-1])
+    plain, scaled = (
+        riemtr.PracticalTRM().solve(
+            riemtr.Problem(riemtr.PositiveDefinite(len(start)), MeanCost(factor * matrices)),
+            factor * start,
+        )
+        for factor in (1.0, unit)
+    )
+    assert scaled.certificate.strict
+    assert scaled.certificate.tolerance == pytest.approx(plain.certificate.tolerance, rel=1e-3)
+    np.testing.assert_allclose(scaled.point / unit, plain.point, rtol=1e-5)

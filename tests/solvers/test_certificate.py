@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import autograd.numpy as anp
 import numpy as np
@@ -710,6 +711,7 @@ def test_symmetries_are_counted_and_looked_across(n):
     assert certificate.strict
     assert certificate.symmetries == certificate.flat_directions == 3
     assert "up to 3 symmetric directions" in repr(certificate)
+    assert "up to 1 symmetric direction\n" in repr(replace(certificate, symmetries=1))
     values = np.linalg.eigvalsh(plain.at(strict.point).hessian_matrix())
     assert certificate.min_eigenvalue == pytest.approx(values[3], rel=0.1)
     assert certificate.min_eigenvalue - certificate.error_bound <= values[3]
