@@ -187,7 +187,7 @@ def solve(
         observers = [] if observer is None else [observer]
         point = case.start if begin is None else begin
         result = method.solve(case.problem, point, rng=rng, observers=observers)
-        result.certificate  # noqa: B018  # which the summary does not compute
+        result.certificate.gap  # noqa: B018  # which the summary does not compute
 
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
@@ -250,9 +250,9 @@ def _compared(result: Result, truth: Truth) -> str:
             parts.append("a local minimum, not the lowest: try another --rng")
     if truth.error is not None and truth.distance is None:
         parts.append(f"{truth.error(result.point):.2e} from what the noisy data were made from")
-    if truth.bound is not None:
-        gap = result.cost - truth.bound(result.point)
-        parts.append(f"no point anywhere is lower by more than {max(gap, 0.0):.1e}")
+    gap = result.certificate.gap
+    if gap is not None:
+        parts.append(f"no point anywhere is lower by more than {gap:.1e}")
     return "; ".join(parts)
 
 
@@ -295,7 +295,7 @@ def save_result(path: Path, result: Result, about: dict[str, Any], force: bool =
         "certificate": {
             name: value
             for name, value in vars(certificate).items()
-            if name not in ("direction", "curvature")
+            if name not in ("direction", "curvature", "evaluation")
         },
         "point": result.point,
         "history": result.history,

@@ -42,9 +42,6 @@ class Truth:
         ``distance(point)``: how far a point is from the nearest true solution.
     details : dict
         Whatever else the problem was made from.
-    bound : callable or None
-        ``bound(point)``: a number that the cost of no point anywhere is below. Duality makes it of
-        the point given; where it is that point's cost, the point is a global minimizer.
     point : point of the manifold, or None
         A true solution, or where data are noisy what they were made from.
     error : callable or None
@@ -55,7 +52,6 @@ class Truth:
     cost: float | None = None
     distance: Callable[[Any], float] | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    bound: Callable[[Any], float] | None = None
     point: Any = None
     error: Callable[[Any], float] | None = None
 

@@ -20,6 +20,7 @@ from riemtr.solvers.many import ManyResults, solve_many
 from riemtr.solvers.multistart import Multistart, multistart
 from riemtr.solvers.result import Certified, Result, load_result
 from riemtr.solvers.scipy_lbfgsb import ScipyLBFGSB
+from riemtr.solvers.semidefinite import SemidefiniteSolution, solve_semidefinite
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     CostBelow,
@@ -70,6 +71,7 @@ __all__ = [
     "Result",
     "ScipyLBFGSB",
     "SecondOrder",
+    "SemidefiniteSolution",
     "SlopeRatioTest",
     "Stalled",
     "Status",
@@ -84,4 +86,5 @@ __all__ = [
     "no_warm_up",
     "observers",
     "solve_many",
+    "solve_semidefinite",
 ]

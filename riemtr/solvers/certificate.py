@@ -91,6 +91,8 @@ class Certificate(Summarised):
         across them.
     curvature : Curvature or None
         All that is known of the curvature, for further questions; None for a saved certificate.
+    evaluation : Evaluation or None
+        The problem at the point, for bounds; None for a saved certificate.
     """
 
     verdict: str
@@ -104,6 +106,7 @@ class Certificate(Summarised):
     contradiction: str = ""
     symmetries: int = 0
     curvature: Curvature | None = field(default=None, repr=False)
+    evaluation: Evaluation | None = field(default=None, repr=False)
 
     def summary(self) -> Summary:
         """Return what is known of the point, in words; flat directions are not counted for it."""
@@ -113,6 +116,8 @@ class Certificate(Summarised):
             ("gradient norm", f"{self.gradient_norm:.2e}, of at most {self.tolerance:.2e}"),
             ("curvature", self.curvature_in_words),
         )
+        if self.__dict__.get("gap") is not None:  # printing computes nothing
+            pairs += (("best anywhere", f"no point is lower by more than {self.gap:.1e}"),)
         tone = GOOD if self.verdict == MINIMIZER else DOUBTFUL
         return Summary("Certificate", pairs, tone=tone, line=self.verdict_in_words)
 
@@ -137,9 +142,26 @@ class Certificate(Summarised):
             return None
         return int(np.count_nonzero(np.abs(values) <= self.curvature_tolerance))
 
+    @cached_property
+    def lower_bound(self) -> float | None:
+        """A number that the cost of no point anywhere is below; None where none is known.
+
+        Computed when first asked for, by the cost's own ``dual_bound(point)``.
+        """
+        here = self.evaluation
+        offer = None if here is None else getattr(here.problem.cost, "dual_bound", None)
+        return None if offer is None else offer(here.point)
+
+    @cached_property
+    def gap(self) -> float | None:
+        """How much lower than here the cost may be anywhere; None where no bound is known."""
+        if self.lower_bound is None or self.evaluation is None:
+            return None
+        return max(self.evaluation.cost - self.lower_bound, 0.0)
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle numbers, and not the problem that they come from."""
-        return {**self.__dict__, "curvature": None}
+        return {**self.__dict__, "curvature": None, "evaluation": None}
 
     @property
     def curvature_in_words(self) -> str:
@@ -213,6 +235,7 @@ def certify_evaluation(
             False,
             bound,
             known.tolerated(tolerances.curvature),
+            evaluation=here,
         )
     known.estimate(tolerances.curvature)
     drawn = _drawn(here, known)
@@ -246,6 +269,7 @@ def certify_evaluation(
         against,
         len(here.symmetries),
         known,
+        here,
     )
 
 

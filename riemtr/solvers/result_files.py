@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from riemtr.solvers.result import Result
 
 # Version of the format, for files that a later release might not read.
-_FORMAT = 1
+_FORMAT = 2
+# Answers of a certificate that are computed when first asked for.
+_ASKED_FOR = ("flat_directions", "lower_bound", "gap")
 
 
 def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = False) -> None:
@@ -52,8 +54,8 @@ def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = 
     if is_known(result, "certificate"):
         certificate = result.certificate.__getstate__()
         direction = certificate.pop("direction")
-        flat = certificate.pop("flat_directions", None)
-        known["certificate"], known["flat_directions"] = certificate, flat
+        found = {name: certificate.pop(name, None) for name in _ASKED_FOR}
+        known["certificate"], known["asked_for"] = certificate, found
         if direction is not None:
             known["direction"] = _taken_apart(direction, "direction", arrays)
     arrays["result"] = np.array(json.dumps(known))
@@ -122,8 +124,8 @@ def load_result(path: Any) -> Result:
         direction = known.get("direction")
         vector = None if direction is None else _put_together(direction, arrays)
         certificate = Certificate(**known["certificate"], direction=vector)
-        if known["flat_directions"] is not None:
-            provide(certificate, flat_directions=known["flat_directions"])
+        found_out = {name: value for name, value in known["asked_for"].items() if value is not None}
+        provide(certificate, **found_out)
         provide(found, certificate=certificate)
     return found
 
