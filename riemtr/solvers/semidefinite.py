@@ -56,8 +56,6 @@ _FINE = 1e-9
 _FINER = 1e-2
 # The smallest relative gradient norm that rounding allows.
 _FINEST = 1e-13
-# Relative gradient norm from which on a descent is worth a factorization that preconditions it.
-_PRECONDITIONED = 1e-4
 # Columns more than rows in a block to begin with, where blocks have several rows: solutions of
 # synchronisation problems have no more columns than that.
 _MORE_COLUMNS = 2
@@ -79,6 +77,8 @@ _STEPS = 0.5 ** np.arange(12)
 # Blocks that a block is coupled with, on average, up to which sparse factors of the dual matrix
 # stay sparse: as on grids, chains with loops and maps.
 _NEIGHBOURS = 6.0
+# Steps of inverse iteration for a start.
+_INVERSE_ITERATIONS = 5
 # Shift of the dual matrix in the preconditioner, over its mean diagonal, to begin with.
 _SHIFT = 1e-4
 # Relative asymmetry of C that rounding explains.
@@ -378,7 +378,9 @@ def climb(
         if higher is not None:
             # A column that was added is not dropped again for being small.
             ascents, accuracy, share = ascents + 1, _FINE, 0.1 * share
-            factor = search.reduced(search.descended(higher, _DESCENTS[-1]), share)
+            for descent in _DESCENTS:
+                higher = search.descended(higher, descent)
+            factor = search.reduced(higher, share)
         elif accuracy > _FINEST:
             accuracy *= _FINER
         else:
@@ -421,9 +423,38 @@ class _Search:
         return Stiefel(rank, form.block, form.count)
 
     def random(self, rank: int, rng: np.random.Generator) -> np.ndarray:
-        """Return a random factor."""
-        rank = max(rank, self._form.block)
-        return self._rows.stacked(self._manifold(rank).random_point(rng))
+        """Return a random factor, brought near the smallest eigenvectors of C if that is cheap."""
+        form, rank = self._form, max(rank, self._form.block)
+        factor = self._rows.stacked(self._manifold(rank).random_point(rng))
+        if not self._is_map:
+            return factor
+        inverse = self._inverse(np.zeros((form.count, form.block, form.block)))
+        for _ in range(_INVERSE_ITERATIONS):
+            factor = np.linalg.qr(inverse(factor))[0]
+        return orthonormal_blocks(math.sqrt(form.rows / rank) * factor, form.block)
+
+    @property
+    def _is_map(self) -> bool:
+        """Whether the dual matrix has sparse factors, as far as the number of neighbours tells."""
+        form = self._form
+        if not scipy.sparse.issparse(form.matrix):
+            return False
+        coupled = form.matrix.nnz - form.rows * form.block
+        return coupled <= _NEIGHBOURS * form.block**2 * form.count
+
+    def _inverse(self, multipliers: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the inverse of the sparse dual matrix, shifted until it is definite."""
+        form = self._form
+        dual = form.dual_matrix(multipliers).tocsc()
+        shift = _SHIFT * float(np.abs(dual.diagonal()).mean())
+        while (factors := symmetric_factor(dual, shift, form.rows)) is None:
+            shift *= 10.0
+
+        def inverse(rows: np.ndarray) -> np.ndarray:
+            free = np.zeros((dual.shape[0] - form.rows, rows.shape[1]))
+            return factors.solve(np.concatenate([rows, free]))[: form.rows]
+
+        return inverse
 
     def translated(self, factor: np.ndarray) -> np.ndarray:
         """Return the factor of the user's own problem, with no more columns than it needs."""
@@ -446,7 +477,7 @@ class _Search:
         problem = Problem(
             self._manifold(factor.shape[1]),
             QuadraticCost(self._form.reduced, self._rows),
-            preconditioner=self._preconditioner(factor) if accuracy <= _PRECONDITIONED else None,
+            preconditioner=self._preconditioner(factor),
         )
         # Negative curvature shows in the dual matrix, where all further columns are seen as well.
         solver = PracticalTRM(
@@ -463,22 +494,13 @@ class _Search:
 
         The Riemannian Hessian is the dual matrix between projections.
         """
-        form = self._form
-        if not scipy.sparse.issparse(form.matrix):
+        if not self._is_map:
             return None
-        coupled = form.matrix.nnz - form.rows * form.block
-        if coupled > _NEIGHBOURS * form.block**2 * form.count:
-            return None
-        dual = form.dual_matrix(form.multipliers(factor)).tocsc()
-        shift = _SHIFT * float(np.abs(dual.diagonal()).mean())
-        while (inverse := symmetric_factor(dual, shift, form.rows)) is None:
-            shift *= 10.0
+        inverse = self._inverse(self._form.multipliers(factor))
         space, rows = self._manifold(factor.shape[1]).space, self._rows
-        free = np.zeros((dual.shape[0] - form.rows, factor.shape[1]))
 
         def precondition(point: np.ndarray, vector: np.ndarray) -> np.ndarray:
-            solved = inverse.solve(np.concatenate([rows.stacked(vector), free]))
-            return space(point).tangent(rows.split(solved[: form.rows]))
+            return space(point).tangent(rows.split(inverse(rows.stacked(vector))))
 
         return precondition
 
