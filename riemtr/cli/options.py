@@ -48,3 +48,4 @@ class MethodName(str, Enum):
     exact = "exact"
     lbfgs = "lbfgs"
     arc = "arc"
+    staircase = "staircase"

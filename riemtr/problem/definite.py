@@ -33,8 +33,8 @@ from riemtr.problem.curvature import Threshold
 from riemtr.problem.lanczos import FAILURE_PROBABILITY
 from riemtr.problem.problem import Problem
 
-# Share of its rounding error that a proof claims: whoever repeats it by other factors, whose rounding
-# differs a little, arrives at the same claim.
+# Share of its rounding error that a proof claims: whoever repeats it by factors of their own, whose
+# rounding differs a little, arrives at the same claim.
 _CLAIMED = 2.0
 # Rows up to which a sparse matrix is made dense: LAPACK factorizes 2500 rows in a fifth of a second
 # however they are filled, and one cannot tell beforehand how much a sparse factorization fills.
@@ -131,8 +131,8 @@ def _factorization(matrix: Any) -> Any:
     return _Dense(np.asarray(matrix)).proof
 
 
-def _gamma(terms: int, is_complex: bool) -> float:
-    """Return the relative error of an inner product of so many terms."""
+def _gamma(terms: Any, is_complex: bool) -> Any:
+    """Return the relative error of an inner product of so many terms, or of several."""
     roundings = (terms + _EXTRA_ROUNDINGS) * (_COMPLEX if is_complex else 1) * _UNIT
     return roundings / (1.0 - roundings)
 
@@ -173,15 +173,15 @@ class _Sparse:
             return None
         lower, upper = factor.L.tocsr(), factor.U.tocsr()
         pivots = upper.diagonal()
-        terms = int(np.diff(lower.indptr).max())
-        gamma = _gamma(terms, self._is_complex)
+        # An entry of row i is an inner product with row i of L, which has few entries in most rows.
+        gammas = _gamma(np.diff(lower.indptr), self._is_complex)
         # Row i of what is factorized is row j of the matrix where perm_r[j] is i.
         ordered = np.empty_like(sizes)
         ordered[factor.perm_r] = sizes
         left = ordered @ abs(lower)
         apart = upper - scipy.sparse.diags(pivots.real) @ lower.conj().T
-        rounding = gamma * float(left @ (abs(upper) @ ordered))
-        rounding += (1.0 + gamma) * float(left @ (abs(apart) @ ordered))
+        rounding = float((gammas * ordered) @ (abs(lower) @ (abs(upper) @ ordered)))
+        rounding += (1.0 + float(gammas.max())) * float(left @ (abs(apart) @ ordered))
         return Proof(shift, _CLAIMED * rounding)
 
 

@@ -214,9 +214,10 @@ class PoseRows(Rows):
         return np.concatenate([self.turns.stacked(rotations), places])
 
     def split(self, matrix: np.ndarray) -> Any:
-        """Return the stack and the places."""
+        """Return the stack and the places; the first is at the origin where it is missing."""
         end = self.turns.d * self.turns.k
-        return [self.turns.split(matrix[:end]), matrix[end:]]
+        missing = np.zeros((end + self.turns.k - len(matrix), matrix.shape[1]))
+        return [self.turns.split(matrix[:end]), np.concatenate([missing, matrix[end:]])]
 
 
 def block_rows(

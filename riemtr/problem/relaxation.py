@@ -53,6 +53,8 @@ class DualBound:
     shift : float
         The dual matrix C - Lambda has no eigenvalue below minus this much, but for rounding that
         the bound accounts for.
+    rounding : float
+        The part of the gap that rounding is answerable for.
     failure_probability : float
         The chance that the bound is wrong: 0 but for matrices known by products alone.
     """
@@ -61,6 +63,7 @@ class DualBound:
     lower_bound: float
     multipliers: np.ndarray
     shift: float
+    rounding: float
     failure_probability: float
 
     @property
@@ -207,4 +210,6 @@ class Relaxation:
         proof = prove(self.dual_matrix(multipliers), sizes, self.rows, enough)
         trace = math.fsum(np.trace(multipliers, axis1=1, axis2=2).real)
         below = trace - self.rows * proof.shift - proof.rounding
-        return DualBound(value, below, multipliers, proof.shift, proof.failure_probability)
+        return DualBound(
+            value, below, multipliers, proof.shift, proof.rounding, proof.failure_probability
+        )

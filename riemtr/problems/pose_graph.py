@@ -20,6 +20,7 @@ from riemtr.problem.books import lazy
 from riemtr.problem.quadratic import LeastSquaresCost, PoseRows, block_rows
 from riemtr.problem.relaxation import Relaxation
 from riemtr.problems.g2o import PoseGraph, read_g2o
+from riemtr.problems.pose_graph_picture import draw
 from riemtr.problems.random_data import (
     apart,
     nearest_rotations,
@@ -119,34 +120,43 @@ def pose_graph(
         error=error,
     )
     rotations = starts[initial](rng, cost, d, k)
-    return Case(problem, with_places(cost, cost.rows.turns.stacked(rotations)), truth)
+    start = cost.rows.split(cost.relaxation.completed(cost.rows.turns.stacked(rotations)))
+    return Case(problem, start, truth, draw=partial(draw, graph))
 
 
-def with_places(cost: LeastSquaresCost, stacked: np.ndarray) -> list[np.ndarray]:
-    """Return rotations, of which all transposes are stacked, with the best places for them."""
-    completed = cost.relaxation.completed(stacked)
-    first = np.zeros((1, stacked.shape[1]))
-    end = len(stacked)
-    return cost.rows.split(np.concatenate([completed[:end], first, completed[end:]]))
+def _along_paths(graph: PoseGraph) -> tuple[np.ndarray, np.ndarray]:
+    """Return lengths and inverse weights of displacements, added up from the first place to others.
+
+    The paths are short ones. Parallel edges count as one with the sum of both, which is no less.
+    """
+    shape, ends = (graph.size, graph.size), (graph.tails, graph.heads)
+    sums = []
+    for each in (np.linalg.norm(graph.moves, axis=1), 1.0 / graph.move_weights):
+        one_way = scipy.sparse.csr_matrix((each, ends), shape=shape)
+        sums.append((one_way + one_way.T).tocsr())
+    distances, before = dijkstra(sums[0] + sums[1].sqrt(), indices=0, return_predecessors=True)
+    order = np.argsort(distances, kind="stable")[1:]
+    steps = [np.asarray(each[before[order], order]).ravel() for each in sums]
+    totals = np.zeros((graph.size, 2))
+    for node, step in zip(order, np.stack(steps, axis=1), strict=True):
+        totals[node] = totals[before[node]] + step
+    return totals[1:, 0], totals[1:, 1]
 
 
 def _relaxation(normal: Any, graph: PoseGraph) -> Relaxation:
     """Return the relaxation of the cost with the best places, the first of them at the origin.
 
-    Only differences of places count. Where the cost is at most half of a value, no residual is
-    longer than the root of that value over its weight. Along a path from the first place this
-    bounds how far away all others are.
+    Only differences of places count. Along a path of edges from the first place the displacements
+    add up to their lengths at most, and the residuals r, where the sum of all w r^2 is at most a
+    value, to the root of that value times the sum of 1/w (Cauchy and Schwarz). That bounds how far
+    away a place is.
     """
     end = graph.dimension * graph.size
     kept = np.delete(np.arange(normal.shape[0]), end)
-    lengths = np.linalg.norm(graph.moves, axis=1)
+    walked, inverse_weights = _along_paths(graph)
 
     def reach(value: float) -> np.ndarray:
-        longest = lengths + np.sqrt(max(value, 0.0) / graph.move_weights)
-        shape = (graph.size, graph.size)
-        # Parallel edges are added up: a path is no shorter for that.
-        edges = scipy.sparse.csr_matrix((longest, (graph.tails, graph.heads)), shape=shape)
-        return dijkstra(edges, directed=False, indices=0)[1:]
+        return walked + np.sqrt(max(value, 0.0) * inverse_weights)
 
     return Relaxation(normal[kept][:, kept].tocsc(), graph.dimension, end, reach)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -71,6 +71,8 @@ class Case:
         The problem's name.
     parameters : dict
         What it was built with.
+    draw : callable or None
+        ``draw(figure, point)`` draws a solution into a figure of matplotlib.
     """
 
     problem: Problem
@@ -78,6 +80,7 @@ class Case:
     truth: Truth | None = None
     name: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
+    draw: Callable[[Any, Any], None] | None = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle what :func:`build` was called with: costs are functions, which need not pickle."""
@@ -164,7 +167,7 @@ def _build(name: str, settings: dict[str, Any], source: np.random.Generator) -> 
     builder, before = _builder(name), copy.deepcopy(source)
     built = builder(source, **settings) if _takes_rng(builder) else builder(**settings)
     case = _as_case(name, built, source)
-    case = Case(case.problem, case.start, case.truth, name, settings)
+    case = replace(case, name=name, parameters=settings)
     object.__setattr__(case, "_source", before)
     return case
 

@@ -33,7 +33,7 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from riemtr.arguments import check_nonnegative, check_positive, generator, integer
-from riemtr.errors import ArgumentError
+from riemtr.errors import ArgumentError, DoesNotApply
 from riemtr.files import write_atomically
 from riemtr.manifolds import Manifold, Oblique, Stiefel
 from riemtr.manifolds.arrays import adjoint
@@ -123,6 +123,8 @@ class SemidefiniteSolution(Summarised):
         The diagonal blocks of Lambda that prove it.
     tolerance : float
         The relative gap that was asked for.
+    rounding : float
+        The part of the gap that rounding of the proof is answerable for, and no descent closes.
     failure_probability : float
         The chance that the bound is wrong: 0 for proofs by factorization, 1e-6 where C is an
         operator too large to be formed.
@@ -138,6 +140,7 @@ class SemidefiniteSolution(Summarised):
     lower_bound: float
     multipliers: np.ndarray
     tolerance: float
+    rounding: float
     failure_probability: float
     ascents: int
     seconds: float
@@ -159,18 +162,29 @@ class SemidefiniteSolution(Summarised):
         size = _ROUNDING * self.relaxation.diagonal_size
         return self.gap <= max(self.tolerance * abs(self.value), size)
 
+    @property
+    def relative_gap(self) -> float:
+        """The gap over the value by magnitude; infinite where only the value vanishes."""
+        if self.gap == 0.0:
+            return 0.0
+        return self.gap / abs(self.value) if self.value else math.inf
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is certified, or to what part of the value it is proved to be the minimum."""
+        return "certified" if self.certified else f"proved to {self.relative_gap:.1e} of the value"
+
     def summary(self) -> Summary:
         """Return value, bound and gap in words."""
         pairs = (
             ("value", f"{self.value:.12g}"),
             ("lower bound", f"{self.lower_bound:.12g}, for every feasible matrix"),
-            ("gap", f"{self.gap:.1e}, {'' if self.certified else 'not '}certified"),
+            ("gap", f"{self.gap:.1e}, {self.verdict}"),
             ("rank", f"{self.rank}, after {self.ascents} ascents"),
         )
         if self.failure_probability:
             pairs += (("chance", f"the bound is wrong with one of {self.failure_probability:.0e}"),)
-        verdict = "certified" if self.certified else "not certified"
-        line = f"{verdict}: value {self.value:.9g}, gap {self.gap:.1e}, rank {self.rank}"
+        line = f"{self.verdict}: value {self.value:.9g}, gap {self.gap:.1e}, rank {self.rank}"
         tone = GOOD if self.certified else DOUBTFUL
         return Summary("Semidefinite program", pairs, tone=tone, line=line)
 
@@ -367,12 +381,14 @@ def climb(
             lower_bound=found.lower_bound,
             multipliers=found.multipliers,
             tolerance=tolerance,
+            rounding=found.rounding,
             failure_probability=found.failure_probability,
             ascents=ascents,
             seconds=clock.seconds,
             relaxation=relaxation,
         )
-        if solution.certified or search.is_over or ascents == _MOST_ASCENTS:
+        closed = solution.gap - solution.rounding <= tolerance * abs(solution.value)
+        if closed or solution.certified or search.is_over or ascents == _MOST_ASCENTS:
             return solution
         higher = search.ascended(factor, rng)
         if higher is not None:
@@ -545,6 +561,47 @@ def _real_form(relaxation: Relaxation) -> Relaxation:
     return Relaxation(real[np.ix_(order, order)], 2 * d)
 
 
+def relaxed_start(
+    problem: Any, rng: Any = 0, *, max_seconds: float = math.inf
+) -> tuple[Any, SemidefiniteSolution]:
+    """Return a start from the relaxation that the cost of a problem offers, and its solution.
+
+    Where the relaxation is tight, the start is a global minimizer but for the tolerance, and a
+    solver has nothing left to do but to certify it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its cost has a ``relaxation``, as those of pose graphs and of synchronisation have.
+    rng : numpy.random.Generator, int or None
+    max_seconds : float
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rotation-averaging", rng=0)
+    >>> start, solution = riemtr.solvers.relaxed_start(case.problem)
+    >>> result = riemtr.PracticalTRM().solve(case.problem, start)
+    >>> result.iterations <= 1, result.certificate.gap < 1e-6 * result.cost
+    (True, True)
+    """
+    cost = problem.cost
+    relaxation = getattr(cost, "relaxation", None)
+    if relaxation is None:
+        raise DoesNotApply("the staircase needs a cost that offers a semidefinite relaxation")
+    solution = climb(relaxation, rng, clock=Clock(max_seconds))
+    shape = cost.rows.stacked(problem.random_point(0)).shape
+    columns = math.prod(shape[1:])
+    if columns == relaxation.block:
+        rows = solution.rounded(rng).point
+    else:
+        wide = np.pad(_principal(solution.factor, 0.0, 1), ((0, 0), (0, columns)))
+        order = np.argsort(-np.linalg.norm(wide, axis=0), kind="stable")[:columns]
+        rows = orthonormal_blocks(wide[:, order], relaxation.block)
+    completed = relaxation.completed(rows)
+    return cost.rows.split(completed.reshape(len(completed), *shape[1:])), solution
+
+
 def _leftmost(matrix: Any, rng: np.random.Generator) -> np.ndarray:
     """Return eigenvectors of negative eigenvalues, a few of the smallest, as columns."""
     rows = matrix.shape[0]
@@ -567,7 +624,7 @@ def _principal(factor: np.ndarray, share: float, least: int) -> np.ndarray:
     values, turn = np.linalg.eigh(adjoint(factor) @ factor)
     kept = values > share**2 * values[-1]
     kept[-least:] = True
-    return factor if kept.all() else factor @ turn[:, kept]
+    return factor @ turn[:, kept]
 
 
 def orthonormal_blocks(matrix: np.ndarray, block: int) -> np.ndarray:

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 
-def claim(holds, otherwise):  # an assertion would be silent under -O
+def claim(holds, otherwise):
+    """Raise an error where a claim does not hold; an assertion would be silent under -O."""
     if not holds:
         raise ArithmeticError(otherwise)
 
@@ -50,8 +51,7 @@ def verify(factor, multipliers, value, lower_bound, matrix=None, **sparse):
         S, unit = (S.toarray() if sp.issparse(S) else np.asarray(S)), np.eye(n)
     room = math.fsum(np.trace(blocks, axis1=1, axis2=2).real) - lower_bound
     shift = (room - 1.5 * rounding_of_proof(S + room / n * unit)) / n
-    proved = shift * n + rounding_of_proof(S + shift * unit) <= room
-    claim(proved, "the lower bound is not proved")
+    claim(shift * n + rounding_of_proof(S + shift * unit) <= room, "the bound is not proved")
     print(f"verified: value {value:.15g}, and nothing is below {lower_bound:.15g}")
 
 
