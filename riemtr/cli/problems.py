@@ -85,6 +85,7 @@ def _knowledge(case: registry.Case) -> str:
     if truth.cost is not None and truth.distance is not None:
         return "known, with its cost: the result is compared with both"
     if truth.cost is None and truth.distance is None:
-        known = [bounded and "a bound that no point beats", truth.error and "what was planted"]
+        bound = "a bound that no point beats" if bounded else None
+        known = [bound, truth.error and "what was planted"]
         return f"not known, but {' and '.join(filter(None, known))}: the result is compared with it"
     return "known: the result is compared with it"

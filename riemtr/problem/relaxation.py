@@ -34,6 +34,8 @@ from riemtr.problem.quadratic import block_rows
 # Share of the relative gap asked for that a shift of the dual matrix may cost; one that does is not
 # made smaller.
 _ENOUGH = 0.05
+# How far from the identity the blocks of a point may be that is still feasible but for rounding.
+_FEASIBLE = 1e-10
 # Relative gap asked for, if nothing else is: about the square root of the precision.
 TOLERANCE = 1e-8
 
@@ -55,6 +57,8 @@ class DualBound:
         the bound accounts for.
     rounding : float
         The part of the gap that rounding is answerable for.
+    infeasibility : float
+        The largest entry by which blocks of YY' are not identities.
     failure_probability : float
         The chance that the bound is wrong: 0 but for matrices known by products alone.
     """
@@ -64,11 +68,14 @@ class DualBound:
     multipliers: np.ndarray
     shift: float
     rounding: float
+    infeasibility: float
     failure_probability: float
 
     @property
     def gap(self) -> float:
-        """How much lower than the value the minimum may be."""
+        """How much lower than the value the minimum may be; infinite for no feasible factor."""
+        if not self.infeasibility <= _FEASIBLE:
+            return math.inf
         return max(self.value - self.lower_bound, 0.0)
 
 
@@ -210,6 +217,14 @@ class Relaxation:
         proof = prove(self.dual_matrix(multipliers), sizes, self.rows, enough)
         trace = math.fsum(np.trace(multipliers, axis1=1, axis2=2).real)
         below = trace - self.rows * proof.shift - proof.rounding
+        blocks = factor.reshape(self.count, self.block, -1)
+        apart = float(np.abs(blocks @ adjoint(blocks) - np.eye(self.block)).max())
         return DualBound(
-            value, below, multipliers, proof.shift, proof.rounding, proof.failure_probability
+            value=value,
+            lower_bound=below,
+            multipliers=multipliers,
+            shift=proof.shift,
+            rounding=proof.rounding,
+            infeasibility=apart,
+            failure_probability=proof.failure_probability,
         )

@@ -105,7 +105,8 @@ def pose_graph(
     _check_connected(graph)
     k, d = graph.size, graph.dimension
     manifold = Product([Rotations(d, k), Euclidean(k, d)])
-    cost = LeastSquaresCost(_residuals(graph), PoseRows(d, k), partial(_relaxation, graph=graph))
+    rows = PoseRows(d, k)
+    cost = LeastSquaresCost(_residuals(graph), rows, partial(_relaxation, graph=graph))
     problem = Problem(
         manifold, cost, symmetries=_moved_together, preconditioner=_NormalEquations(cost)
     )
@@ -120,7 +121,8 @@ def pose_graph(
         error=error,
     )
     rotations = starts[initial](rng, cost, d, k)
-    start = cost.rows.split(cost.relaxation.completed(cost.rows.turns.stacked(rotations)))
+    assert cost.relaxation is not None
+    start = rows.split(cost.relaxation.completed(rows.turns.stacked(rotations)))
     return Case(problem, start, truth, draw=partial(draw, graph))
 
 

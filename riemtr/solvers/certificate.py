@@ -110,7 +110,7 @@ class Certificate(Summarised):
 
     def summary(self) -> Summary:
         """Return what is known of the point, in words; flat directions are not counted for it."""
-        pairs = (
+        pairs: tuple[tuple[str, str], ...] = (
             ("verdict", self.verdict_in_words),
             ("meaning", self.meaning),
             ("gradient norm", f"{self.gradient_norm:.2e}, of at most {self.tolerance:.2e}"),
@@ -149,8 +149,9 @@ class Certificate(Summarised):
         Computed when first asked for, by the cost's own ``dual_bound(point)``.
         """
         here = self.evaluation
-        offer = None if here is None else getattr(here.problem.cost, "dual_bound", None)
-        return None if offer is None else offer(here.point)
+        if here is None or not hasattr(here.problem.cost, "dual_bound"):
+            return None
+        return here.problem.cost.dual_bound(here.point)
 
     @cached_property
     def gap(self) -> float | None:

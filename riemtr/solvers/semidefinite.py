@@ -176,7 +176,7 @@ class SemidefiniteSolution(Summarised):
 
     def summary(self) -> Summary:
         """Return value, bound and gap in words."""
-        pairs = (
+        pairs: tuple[tuple[str, str], ...] = (
             ("value", f"{self.value:.12g}"),
             ("lower bound", f"{self.lower_bound:.12g}, for every feasible matrix"),
             ("gap", f"{self.gap:.1e}, {self.verdict}"),
