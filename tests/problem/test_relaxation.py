@@ -76,6 +76,5 @@ def test_a_point_that_is_not_feasible_has_no_gap():
     form = Relaxation(np.array([[0.0, 1.0], [1.0, 0.0]]))
     point = np.array([[1.0], [-1.0]])
     assert form.bound(point).gap < 1e-7
-    for wrong in (1.1 * point, 0.9 * point, np.array([[1.0], [-1.0 - 1e-6]]), np.nan * point):
-        if np.isfinite(wrong).all():
-            assert form.bound(wrong, np.full((2, 1, 1), -1.0)).gap == np.inf
+    for wrong in (1.1 * point, 0.9 * point, np.array([[1.0], [-1.0 - 1e-6]])):
+        assert form.bound(wrong, np.full((2, 1, 1), -1.0)).gap == np.inf
