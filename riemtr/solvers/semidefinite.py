@@ -79,7 +79,7 @@ _STEPS = 0.5 ** np.arange(12)
 _NEIGHBOURS = 6.0
 # Steps of inverse iteration for a start.
 _INVERSE_ITERATIONS = 5
-# Shift of the dual matrix in the preconditioner, over its mean diagonal, to begin with.
+# Shift of the dual matrix in the preconditioner, over the mean sum of a row, to begin with.
 _SHIFT = 1e-4
 # Relative asymmetry of C that rounding explains.
 _ASYMMETRY = 1e-12
@@ -462,7 +462,7 @@ class _Search:
         """Return the inverse of the sparse dual matrix, shifted until it is definite."""
         form = self._form
         dual = form.dual_matrix(multipliers).tocsc()
-        shift = _SHIFT * float(np.abs(dual.diagonal()).mean())
+        shift = _SHIFT * (float(abs(dual).sum()) / dual.shape[0] or 1.0)
         while (factors := symmetric_factor(dual, shift, form.rows)) is None:
             shift *= 10.0
 

@@ -39,7 +39,7 @@ def verify(factor, multipliers, value, lower_bound, matrix=None, **sparse):
     """Raise an error that says which claim is not proved."""
     n, (k, d, _), blocks = len(factor), multipliers.shape, multipliers
     C = sp.csr_matrix(tuple(sparse.values()), shape=(n, n)) if matrix is None else matrix
-    claim(k * d == n and C.shape == (n, n), "shapes do not fit")
+    claim(k * d == n and C.shape == (n, n) and abs(lower_bound) < math.inf, "it does not fit")
     claim(abs(C - C.conj().T).max() == 0.0, "C is not finite and Hermitian")  # NaN included
     claim(np.array_equal(blocks, blocks.conj().swapaxes(1, 2)), "L is not finite and Hermitian")
     grams = (frames := factor.reshape(k, d, -1)) @ frames.conj().swapaxes(1, 2)
