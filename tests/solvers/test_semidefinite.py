@@ -18,6 +18,7 @@ from riemtr.errors import ArgumentError, DoesNotApply
 from riemtr.problem.relaxation import Relaxation
 from riemtr.solvers import semidefinite, verify_certificate
 from riemtr.solvers.semidefinite import relaxed_start
+from tests.solvers.interior_point import by_clarabel
 
 
 def random_form(seed, n, kind=float):
@@ -28,33 +29,10 @@ def random_form(seed, n, kind=float):
     return 0.5 * (matrix + matrix.conj().T)
 
 
-def by_clarabel(matrix, block):
-    """The minimum by an interior-point method, which shares nothing with the staircase."""
-    clarabel = pytest.importorskip("clarabel")
-    n = len(matrix)
-    columns, rows = np.tril_indices(n)
-    weights = np.where(rows == columns, 1.0, math.sqrt(2.0))
-    fixed = np.flatnonzero(rows // block == columns // block)
-    picked = scipy.sparse.csc_array(
-        (1.0 / weights[fixed], (np.arange(len(fixed)), fixed)), shape=(len(fixed), len(rows))
-    )
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    solution = clarabel.DefaultSolver(
-        scipy.sparse.csc_array((len(rows), len(rows))),
-        weights * matrix[rows, columns],
-        scipy.sparse.vstack([picked, -scipy.sparse.eye_array(len(rows))], format="csc"),
-        np.concatenate([(rows == columns)[fixed].astype(float), np.zeros(len(rows))]),
-        [clarabel.ZeroConeT(len(fixed)), clarabel.PSDTriangleConeT(n)],
-        settings,
-    ).solve()
-    return solution.obj_val
-
-
 @pytest.mark.parametrize("block", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_minimum_is_that_of_an_interior_point_method(seed, block):
+    pytest.importorskip("clarabel")
     matrix = random_form(seed, 12)
     solution = riemtr.solve_semidefinite(matrix, block, rng=seed)
     assert solution.certified
@@ -68,6 +46,7 @@ def test_the_minimum_is_that_of_an_interior_point_method(seed, block):
 
 @pytest.mark.parametrize(("n", "block"), [(10, 1), (10, 2)])
 def test_complex_forms_are_their_real_forms(n, block):
+    pytest.importorskip("clarabel")
     matrix = random_form(7, n, complex)
     solution = riemtr.solve_semidefinite(matrix, block)
     order = np.arange(2 * n).reshape(2, -1, block).swapaxes(0, 1).ravel()
