@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from riemtr.problem.relaxation import Relaxation
 
 
+# Relative gap of a certificate, as small as rounding mostly allows.
+_RELATIVE_GAP = 1e-10
+
+
 class RelaxedCost:
     """Half a quadratic form of the rows of a point, which a semidefinite relaxation may bound.
 
@@ -33,7 +37,8 @@ class RelaxedCost:
         if self.relaxation is None:
             return None
         factor = self.rows.stacked(point)[: self.relaxation.rows]
-        return 0.5 * self.relaxation.bound(factor.reshape(len(factor), -1)).lower_bound
+        factor = factor.reshape(len(factor), -1)
+        return 0.5 * self.relaxation.bound(factor, tolerance=_RELATIVE_GAP).lower_bound
 
 
 class QuadraticCost(RelaxedCost):
