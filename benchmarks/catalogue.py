@@ -1,9 +1,11 @@
 """The registered problems: are solutions certified and global, and who finds them first?
 
-For each problem, at each of the zoo's two sizes, riemtr's method and pymanopt's TrustRegions and
-ConjugateGradient go from the same start to a gradient norm of 1e-6, with the same costs and the
-same manifolds. Before that, each small problem is solved from many seeds: how many solutions are
-certified as strict minimizers, and how many are the known minimum, or proved global by a bound?
+For each problem, at each of the zoo's two sizes, riemtr's PracticalTRM, LBFGS and ARC (with and
+without certification), pymanopt's TrustRegions and ConjugateGradient and SciPy's L-BFGS-B (where it
+applies) go from the same start to a gradient norm of 1e-6, with the same costs and the same
+manifolds. Ratios are the fastest peer's time over that of riemtr's fastest method. Before that,
+each small problem is solved from many seeds: how many solutions are certified as strict minimizers,
+and how many are the known minimum, or proved global by a bound?
 
     python -m benchmarks.catalogue [--quick] [NAME ...]
 """
@@ -22,14 +24,18 @@ one_blas_thread()
 from pymanopt.optimizers import ConjugateGradient, TrustRegions  # noqa: E402
 
 import riemtr  # noqa: E402
+from riemtr.errors import DoesNotApply  # noqa: E402
 from riemtr.interop.pymanopt import PymanoptSolver  # noqa: E402
 from riemtr.problems import Case, build  # noqa: E402
 from riemtr.problems.zoo import SIZES  # noqa: E402
+from riemtr.solvers import ScipyLBFGSB  # noqa: E402
 
 TOLERANCE = 1e-6
 LONGEST = 20.0
 # Relative excess over the known minimum, or over a bound, of a point that is a global minimizer.
 SAME = 1e-6
+# Factor of the fastest peer's time within which riemtr is level with it.
+WITHIN = 1.3
 
 
 class Tally(NamedTuple):
@@ -65,52 +71,102 @@ def solvers() -> dict[str, Any]:
     limits = {"verbosity": 0, "min_gradient_norm": TOLERANCE, "max_time": LONGEST}
     limits["max_iterations"] = 10**6
     ours = {"tolerance": TOLERANCE, "max_seconds": LONGEST}
-    return {
-        "certified": riemtr.PracticalTRM(**ours),
-        "first order": riemtr.PracticalTRM(goal="first-order", **ours),
-        "TrustRegions": PymanoptSolver(TrustRegions(**limits)),
-        "ConjugateGradient": PymanoptSolver(ConjugateGradient(**limits)),
-    }
+    found: dict[str, Any] = {}
+    for goal in ("second-order", "first-order"):
+        for kind in (riemtr.PracticalTRM, riemtr.LBFGS, riemtr.ARC):
+            found[f"{kind.__name__} {goal}"] = kind(goal=goal, **ours)
+    found["TrustRegions"] = PymanoptSolver(TrustRegions(**limits))
+    found["ConjugateGradient"] = PymanoptSolver(ConjugateGradient(**limits))
+    found["L-BFGS-B"] = ScipyLBFGSB(**ours)
+    return found
 
 
-def raced(entrants: dict[str, Any], case: Case, repeats: int) -> dict[str, float]:
-    """Median times to the tolerance, all solvers in turn; infinite where it is not reached."""
+class Race(NamedTuple):
+    """Median times to the tolerance, infinite where it was not reached, and who is certified."""
+
+    times: dict[str, float]
+    certified: set[str]
+
+    def best(self, ending: str) -> str:
+        """The fastest of riemtr's methods with a goal."""
+        return min((name for name in self.times if name.endswith(ending)), key=self.times.get)  # type: ignore[arg-type]
+
+
+def raced(entrants: dict[str, Any], case: Case, repeats: int) -> Race:
+    """Run all solvers in turn from one start."""
     times: dict[str, list[float]] = {name: [] for name in entrants}
+    certified = set()
     for _ in range(repeats):
         for name, solver in entrants.items():
-            result = solver.solve(case.problem, case.start, rng=0)
+            try:
+                result = solver.solve(case.problem, case.start, rng=0)
+            except DoesNotApply:
+                times[name].append(math.inf)
+                continue
             reached = result.gradient_norm <= TOLERANCE * (1.0 + 1e-9)
             times[name].append(result.seconds if reached else math.inf)
-    return {name: statistics.median(each) for name, each in times.items()}
+            if name.endswith("second-order") and result.certified:
+                certified.add(name)
+    return Race({name: statistics.median(each) for name, each in times.items()}, certified)
+
+
+def geometric_mean(ratios: list[float]) -> str:
+    finite = [ratio for ratio in ratios if 0.0 < ratio < math.inf]
+    mean = math.exp(statistics.fmean(map(math.log, finite))) if finite else math.nan
+    return f"{mean:.2f} ({len(finite)} problems)"
 
 
 def race(names: list[str], size: str, repeats: int) -> None:
     entrants = solvers()
-    print(f"\n{size:<26}" + "".join(f"{name:>19}" for name in entrants) + "   peer / first order")
-    ratios = []
+    print(
+        f"\n{size + ', times in ms':<26}{'certified by':>22}{'first order by':>22}{'TR':>9}"
+        f"{'CG':>9}{'L-BFGS-B':>10}   {'peer/certified':>15}{'peer/first':>12}"
+        f"{'pymanopt/first':>16}{'CG/LBFGS':>10}"
+    )
+    ratios: dict[str, list[float]] = {}
     for name in names:
         case = build(name, rng=0, **SIZES[name][size])
-        times = raced(entrants, case, repeats)
-        best = min(times["TrustRegions"], times["ConjugateGradient"])
-        ratios.append(best / times["first order"])
-        cells = (f"{1e3 * one:>16.2f} ms" for one in times.values())
-        print(f"{name:<26}" + "".join(cells) + f"{ratios[-1]:>12.2f}", flush=True)
-    finite = [ratio for ratio in ratios if 0.0 < ratio < math.inf]
-    mean = math.exp(statistics.fmean(map(math.log, finite)))
-    print(
-        f"geometric mean of the better peer's time over ours: {mean:.2f} ({len(finite)} problems)"
-    )
+        run = raced(entrants, case, repeats)
+        times = run.times
+        full, first = run.best("second-order"), run.best("first-order")
+        pymanopt = min(times["TrustRegions"], times["ConjugateGradient"])
+        peer = min(pymanopt, times["L-BFGS-B"])
+        row = {
+            "peer/certified": peer / times[full] if full in run.certified else 0.0,
+            "peer/first": peer / times[first],
+            "pymanopt/first": pymanopt / times[first],
+            "CG/LBFGS": times["ConjugateGradient"] / times["LBFGS first-order"],
+        }
+        for key, value in row.items():
+            ratios.setdefault(key, []).append(value)
+        cells = [f"{1e3 * times[one]:.2f} {one.split()[0]}" for one in (full, first)]
+        peers = (times[one] for one in ("TrustRegions", "ConjugateGradient", "L-BFGS-B"))
+        print(
+            f"{name:<26}{cells[0]:>22}{cells[1]:>22}"
+            + "".join(
+                f"{1e3 * one:>{width}.2f}" for one, width in zip(peers, (9, 9, 10), strict=True)
+            )
+            + f"   {row['peer/certified']:>15.2f}{row['peer/first']:>12.2f}"
+            f"{row['pymanopt/first']:>16.2f}{row['CG/LBFGS']:>10.2f}",
+            flush=True,
+        )
+    for key, values in ratios.items():
+        behind = [f"{n} {v:.2f}" for n, v in zip(names, values, strict=True) if v < 1.0 / WITHIN]
+        below = ", ".join(behind) or "none"
+        print(f"{key}: geometric mean {geometric_mean(values)}; below 1/{WITHIN}: {below}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few seeds, small sizes only")
+    parser.add_argument("--race", action="store_true", help="only the race, no seeds")
     parser.add_argument("names", nargs="*", help="which problems; all if none")
     arguments = parser.parse_args()
     names = arguments.names or list(SIZES)
     print(settings())
     print(f"\n{'problem':<26}{'certified, strict':>20}{'global, of known':>20}")
-    tallies = {name: tally(name, 2 if arguments.quick else 40) for name in names}
+    seeds = 0 if arguments.race else 2 if arguments.quick else 40
+    tallies = {name: tally(name, seeds) for name in names}
     for name, found in tallies.items():
         strict, lowest = f"{found.strict}/{found.runs}", f"{found.lowest}/{found.known}"
         print(f"{name:<26}{strict:>20}{lowest:>20}")

@@ -6,9 +6,9 @@ and 9. Counted are the Hessian products until the cost is below that of the sadd
 there is to gain.
 
 - "practical": ``riemtr.PracticalTRM``, whose Lanczos recurrence finds the direction;
-- "randomized": a trust-region method whose truncated CG starts from a random vector of length 1e-6,
-  Manopt's option ``useRand``, with Manopt's constants. It is told that it is at a saddle: by itself
-  it would stop there, since the gradient vanishes.
+- "randomized": the parts of ``riemtr.solvers.RandomizedTRM``, whose truncated CG starts from a
+  random vector of length 1e-6: Manopt's option ``useRand``, with Manopt's constants. It is told
+  that it is at a saddle: by itself it would stop there, since the gradient vanishes.
 
     python -m benchmarks.saddle_escape [--quick] [--seeds 10]
 
@@ -18,9 +18,8 @@ The last lines fit both to a + b log d.
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
-from typing import Any
+from dataclasses import replace
 
 from benchmarks.timing import one_blas_thread, settings
 
@@ -29,12 +28,9 @@ one_blas_thread()
 import numpy as np  # noqa: E402
 
 import riemtr  # noqa: E402
-from riemtr.problem import Evaluation  # noqa: E402
 
 # Share of the gain from the saddle to the minimum by which the cost must have fallen.
 GAINED = 0.01
-# Manopt's: kappa and theta of its truncated CG, rho' of its acceptance, the length of the start.
-KAPPA, THETA, ACCEPTED, TINY = 0.1, 1.0, 0.1, 1e-6
 MOST_ITERATIONS = 200
 
 
@@ -65,56 +61,22 @@ def practical(problem: riemtr.Problem, start: np.ndarray, goal: float) -> int:
 
 
 def randomized(problem: riemtr.Problem, start: np.ndarray, goal: float, seed: int) -> int:
-    """Return the same for the randomized trust region."""
-    rng = np.random.default_rng([seed, 1])
+    """Return the same for the parts of the randomized trust region, in a loop without a goal."""
+    solver = riemtr.solvers.RandomizedTRM()
+    part = replace(solver.subproblem, rng=np.random.default_rng([seed, 1]))  # type: ignore
     counts = riemtr.problem.Counts()
     here = problem.at(start, counts)
-    largest = problem.manifold.typical_dist
-    radius = largest / 8.0
+    radius, largest = solver.radius.initial(here), solver.radius.limit(here)
     for _ in range(MOST_ITERATIONS):
-        step, image, bounded = randomized_cg(here, radius, rng)
-        there = here.moved(step)
-        assert there is not None
-        predicted = -here.inner(here.gradient, step) - 0.5 * here.inner(step, image)
-        # Manopt's regularisation of the ratio, 1e3 roundings.
-        shift = 1e3 * here.precision * max(1.0, abs(here.cost))
-        ratio = (here.cost - there.cost + shift) / (predicted + shift)
-        if ratio < 0.25:
-            radius /= 4.0
-        elif ratio > 0.75 and bounded:
-            radius = min(2.0 * radius, largest)
-        if ratio > ACCEPTED:
+        step = part.solve(here, radius)
+        there = here.moved(step.vector)
+        verdict = solver.acceptance.judge(here, there, step)
+        radius = min(solver.radius.update(radius, verdict, step), largest)
+        if verdict.accepted:
             here = there
         if here.cost <= goal:
-            return counts.hessian_products
+            return int(counts.hessian_products)
     return -1
-
-
-def randomized_cg(
-    here: Evaluation, radius: float, rng: np.random.Generator
-) -> tuple[Any, Any, bool]:
-    """Return the step of truncated CG from a random start, its image, and whether it was cut."""
-    step = TINY * here.space.random(rng)
-    image = here.hessian(step)
-    residual = here.gradient + image
-    direction, squared = -residual, here.inner(residual, residual)
-    first = math.sqrt(squared)
-    for _ in range(here.manifold.dim):
-        product = here.hessian(direction)
-        bend, size = here.inner(direction, product), here.inner(direction, direction)
-        overlap, length = here.inner(step, direction), here.inner(step, step)
-        alpha = squared / bend if bend > 0.0 else math.inf
-        if not length + alpha * (2.0 * overlap + alpha * size) < radius * radius:
-            root = math.sqrt(overlap * overlap + size * (radius * radius - length))
-            tau = (root - overlap) / size
-            return step + tau * direction, image + tau * product, True
-        step, image = step + alpha * direction, image + alpha * product
-        residual = residual + alpha * product
-        before, squared = squared, here.inner(residual, residual)
-        if math.sqrt(squared) <= first * min(first**THETA, KAPPA):
-            break
-        direction = here.tangent((squared / before) * direction - residual)
-    return step, image, False
 
 
 def fit(dimensions: list[int], products: list[float]) -> str:

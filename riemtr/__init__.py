@@ -61,7 +61,7 @@ from riemtr.subproblem import (
 )
 
 if TYPE_CHECKING:
-    from riemtr import compare, sweep, testing
+    from riemtr import compare, sweep, testing, theory
     from riemtr.interop.sklearn import CompleteDictionaryLearning
 
 __version__ = "0.1.0"
@@ -117,6 +117,7 @@ __all__ = [
     "solve_subproblem",
     "sweep",
     "testing",
+    "theory",
 ]
 if find_spec("sklearn") is not None:  # `import *` and help() ask for all that is listed
     __all__ += ["CompleteDictionaryLearning"]
@@ -132,7 +133,7 @@ def __getattr__(name: str) -> Any:
             if sys._getframe(1).f_code.co_name == "_handle_fromlist":
                 raise
             raise AttributeError(f"riemtr.{name} is missing: {error}") from error
-    if name in ("compare", "sweep", "testing"):  # modules that a solve does not need
+    if name in ("compare", "sweep", "testing", "theory"):  # modules that a solve does not need
         return import_module(f"riemtr.{name}")
     raise AttributeError(f"module 'riemtr' has no attribute {name!r}")
 

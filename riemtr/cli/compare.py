@@ -23,7 +23,7 @@ from riemtr.compare import (
     write_folder,
 )
 from riemtr.compare import compare as compare_solvers
-from riemtr.compare.entrants import DEFAULT
+from riemtr.compare.entrants import ALL, DEFAULT
 from riemtr.compare.folder import JOURNAL, journal_path
 from riemtr.compare.records import RECOVERY
 from riemtr.compare.recovery_data import PARAMETERS
@@ -31,6 +31,8 @@ from riemtr.compare.recovery_methods import METHODS
 from riemtr.errors import ArgumentError, unknown_name
 from riemtr.problems import available
 
+# Problems whose tables fill a terminal.
+_MANY = 4
 _starts = partial(typer.Option, min=0, rich_help_panel="Where to start")
 _fairness = partial(typer.Option, rich_help_panel="What to ask of each solver")
 
@@ -50,8 +52,8 @@ def compare(
         typer.Option(
             metavar="NAMES",
             help=f"Separated by commas, with options after colons if need be: exact:radius=0.05. "
-            f"{', '.join(solver_names())}, or your own: package.module:attribute. If not given: "
-            f"{', '.join(DEFAULT)}.",
+            f"{', '.join(solver_names())}, {ALL} of these that use gradients, or your own: "
+            f"package.module:attribute. If not given: {', '.join(DEFAULT)}.",
         ),
     ] = None,
     parameter: Parameters = None,
@@ -107,7 +109,8 @@ def compare(
     The folder gets `comparison.json`, `runs.csv`, `environment.json`, performance profiles,
     convergence plots, and `page.html`; until all are made, finished runs are kept in its
     `runs.sqlite` (`riemtr.compare.load` reads it). A comparison that was stopped or killed
-    continues with the same command and `--resume`.
+    continues with the same command and `--resume`. Of more than four problems the terminal then
+    shows all of them together, and the page each by itself.
 
     Exit code: 0 if all ran, 2 if what was asked for cannot be done, 130 if interrupted.
 
@@ -115,14 +118,14 @@ def compare(
 
     - `riemtr compare rayleigh` compares the usual six solvers
 
-    - `riemtr compare dictionary-learning --solvers exact,practical,pymanopt-tr --out found`
+    - `riemtr compare dictionary-learning --solvers practical,printed,adm --out found`
 
     - `riemtr compare rayleigh:n=200 brockett --starts 50 --saddles 20 --repeats 5`
 
     - `riemtr compare rayleigh --solvers practical,exact:radius=0.05,mypackage.mymodule:MySolver`
 
-    - `riemtr compare zoo --starts 2 --out found` runs all problems that come with riemtr, at two
-    sizes; `zoo:size=small` only the small ones
+    - `riemtr compare zoo --starts 2 --saddles 1 --out found` runs all problems that come with
+    riemtr, at two sizes; `zoo:size=small` only the small ones; `--solvers all` has every solver
 
     - `riemtr compare dictionary-recovery --solvers riemtr,picard-o,fastica -p n=30`
     """
@@ -141,7 +144,7 @@ def compare(
         else:
             read = [parse_named(name, known=available()) for name in names]
             problems = [(name, {**settings, **own}) for name, own in read]
-            entrants = [_entrant(name) for name in wanted or DEFAULT]
+            entrants = [name if name == ALL else _entrant(name) for name in wanted or DEFAULT]
             if tolerances is not None:
                 chosen["tolerances"] = _numbers(tolerances)
             run = partial(compare_solvers, problems, entrants, **chosen)
@@ -150,7 +153,7 @@ def compare(
     if quiet:
         say(found.summary().line)
     else:
-        console().print(found.summary())
+        _show(found, saved=out is not None)
     if out is not None:
         _save(found, out, force or resume, quiet)
     if found.settings.get("interrupted"):
@@ -194,6 +197,15 @@ def _recovery(
         if name not in METHODS:
             raise unknown_name("solvers", name, METHODS)
     return partial(compare_recovery, methods, **chosen, **parameters)
+
+
+def _show(found: Comparison, saved: bool) -> None:
+    """Print the tables: each problem's own where they are few, or kept nowhere else."""
+    many = len(found.problems) > _MANY
+    if not (many and saved):
+        console().print(found.summary())
+    if many:
+        console().print(found.overall())
 
 
 def _save(found: Comparison, out: Path, force: bool, quiet: bool) -> None:

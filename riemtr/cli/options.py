@@ -49,3 +49,4 @@ class MethodName(str, Enum):
     lbfgs = "lbfgs"
     arc = "arc"
     staircase = "staircase"
+    printed = "printed"

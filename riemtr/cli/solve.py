@@ -28,6 +28,7 @@ from riemtr.solvers import (
     ARC,
     LBFGS,
     ExactTRM,
+    PaperTRM,
     PracticalTRM,
     Result,
     TrustRegion,
@@ -70,7 +71,8 @@ def solve(
             "the solution of a semidefinite relaxation, where the problem has one: it mostly finds "
             "the best point of all, and is the default there. `exact` takes exact steps within "
             "a fixed radius: the one the paper analyses. `lbfgs` needs no Hessian but for the "
-            "certificate. `arc` has a cubic term in place of a radius.",
+            "certificate. `arc` has a cubic term in place of a radius. `printed` is the paper's "
+            "practical method as printed: plain truncated CG.",
         ),
     ] = None,
     radius: Annotated[
@@ -218,6 +220,7 @@ def solve(
         point = case.start if begin is None else begin
         result = method.solve(case.problem, point, rng=rng, observers=observers)
         result.certificate.gap  # noqa: B018  # which the summary does not compute
+        result.certificate.distance_bound  # noqa: B018  # which the summary does not compute
 
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
@@ -267,13 +270,16 @@ _METHODS: dict[MethodName, Callable[..., TrustRegion]] = {
     MethodName.lbfgs: partial(LBFGS, goal="second-order"),
     MethodName.arc: ARC,
     MethodName.staircase: PracticalTRM,
+    MethodName.printed: PaperTRM,
 }
 
 
 def _compared(result: Result, truth: Truth) -> str:
     """Compare the result with what is known about the solution."""
     parts = []
-    distance, excess, lowest = nearness(truth, result.point, result.cost)
+    distance, excess, lowest = nearness(
+        truth, result.point, result.cost, lambda _: result.certificate.lower_bound
+    )
     if distance is not None:
         parts.append(f"distance {distance:.2e} from the known solution")
     if excess is not None:
@@ -331,7 +337,12 @@ def save_result(path: Path, result: Result, about: dict[str, Any], force: bool =
         "certificate": {
             name: value
             for name, value in vars(certificate).items()
-            if name not in ("direction", "curvature", "evaluation")
+            if name not in ("direction", "curvature", "evaluation", "_distance")
+        }
+        | {
+            "distance_bound": certificate.distance_bound,
+            "distance_bound_is": certificate.distance_bound_is,
+            "cost_bound": certificate.cost_bound,
         },
         "point": result.point,
         "history": result.history,

@@ -15,6 +15,7 @@ from typing import Any
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
+from riemtr.compare.adm import ADM
 from riemtr.compare.cases import distinct, typed, with_options
 from riemtr.errors import DoesNotApply, unknown_name
 from riemtr.imports import imported, place
@@ -22,9 +23,23 @@ from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.problems.partitioned_cost import PartitionedCost
-from riemtr.solvers import ARC, LBFGS, ExactTRM, PracticalTRM, ScipyLBFGSB
+from riemtr.solvers import (
+    ARC,
+    LBFGS,
+    CurvilinearSearch,
+    ExactTRM,
+    PaperTRM,
+    PerturbedGD,
+    PracticalTRM,
+    RandomizedTRM,
+    ScipyLBFGSB,
+    TrustRegion,
+)
 
-DEFAULT = ("exact", "practical", "pymanopt-tr", "pymanopt-cg", "pymanopt-sd", "l-bfgs-b")
+# Three of riemtr's and their nearest rivals: more make no table that is read, and no zoo that ends.
+DEFAULT = ("practical", "lbfgs", "arc", "pymanopt-tr", "pymanopt-cg", "l-bfgs-b")
+# The name that stands for all solvers that use gradients.
+ALL = "all"
 
 _UNLIMITED = 10**6
 # The text that Python prints of an object that says nothing of itself.
@@ -32,12 +47,21 @@ _ADDRESS = re.compile(
     r"<(?:function |bound method )?([\w.]+(?:<\w+>[\w.]*)*)[^<>]* at 0x[0-9a-f]+>"
 )
 _NAMED: dict[str, Any] = {
-    "exact": ExactTRM,
     "practical": PracticalTRM,
+    "exact": ExactTRM,
     "lbfgs": LBFGS,
     "arc": ARC,
+    "printed": PaperTRM,
+    "randomized": RandomizedTRM,
+    "curvilinear": CurvilinearSearch,
+    "perturbed-gd": PerturbedGD,
+    "adm": ADM,
     "l-bfgs-b": ScipyLBFGSB,
 }
+# Solvers that have no end but their budget, and hardly ever reach a small gradient.
+_WITHOUT_GRADIENTS = (NelderMead, ParticleSwarm)
+# Solvers whose own history and clock are believed.
+OWN_HISTORY = (TrustRegion, PymanoptSolver, *_NAMED.values())
 _NAMED |= {name: type(solver.optimizer) for name, solver in pymanopt_solvers().items()}
 # The fixed radius of the exact method where nobody chose another: its own default.
 _RADIUS = inspect.signature(ExactTRM).parameters["radius"].default
@@ -90,7 +114,7 @@ def solver_names() -> list[str]:
     Examples
     --------
     >>> solver_names()[:3]
-    ['exact', 'practical', 'lbfgs']
+    ['practical', 'exact', 'lbfgs']
     """
     return list(_NAMED)
 
@@ -171,6 +195,9 @@ def as_entrants(solvers: Any) -> list[Entrant]:
     """
     if isinstance(solvers, str) or not isinstance(solvers, Iterable):
         solvers = [solvers]
+    if isinstance(solvers, Iterable) and not isinstance(solvers, Mapping):
+        every = [name for name, kind in _NAMED.items() if kind not in _WITHOUT_GRADIENTS]
+        solvers = [each for one in solvers for each in (every if one == ALL else [one])]
     by_name = solvers if isinstance(solvers, Mapping) else dict(enumerate(solvers))
     found = [_as_entrant(solver) for solver in by_name.values()]
     names = [one.name for one in found]
@@ -217,9 +244,9 @@ def _maker(kind: Any, name: str, options: dict[str, Any]) -> Callable[[Problem, 
         if isinstance(kind, type) and issubclass(kind, Optimizer):
             wishes = {"min_gradient_norm": demands.tolerance, "max_time": demands.max_seconds}
             wishes |= {"verbosity": 0}
-            if not issubclass(kind, (NelderMead, ParticleSwarm)):
+            if not issubclass(kind, _WITHOUT_GRADIENTS):
                 wishes |= {"max_iterations": _UNLIMITED, "max_cost_evaluations": _UNLIMITED}
-        elif kind in (ExactTRM, PracticalTRM, LBFGS, ARC, ScipyLBFGSB):
+        elif kind in OWN_HISTORY:
             wishes["max_iterations"] = _UNLIMITED
             if kind is ExactTRM:
                 wishes["radius"] = _radius(problem)

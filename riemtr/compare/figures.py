@@ -7,6 +7,7 @@ or let a notebook display it.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -58,6 +59,12 @@ _PLACES = {
     "arc": 9,
     "pymanopt-nelder-mead": 6,
     "pymanopt-pso": 7,
+    # Dashed, in the colours of their nearest relatives.
+    "curvilinear": 10,
+    "printed": 11,
+    "randomized": 12,
+    "perturbed-gd": 14,
+    "adm": 17,
 }
 
 
@@ -114,10 +121,13 @@ def profiles_figure(
         for name in measures
     ]
     plain_numbers = require("matplotlib.ticker", extra="plot").LogFormatter
+    absent = {one["solver"] for one in comparison.settings.get("not_applicable", [])}
+    ran = Counter(run.solver for run in comparison.runs)
     for axes, profile in zip(panels, profiles, strict=True):
         steps = profile.steps()
         for name, (hue, style) in looks(comparison, _STYLES).items():
-            label = name if steps[name][1][-1] else f"{name} (none)"
+            label = f"{name} (applies to {ran[name]})" if name in absent else name
+            label = label if steps[name][1][-1] else f"{name} (none)"
             line = {"color": hue, "linestyle": style, "linewidth": 2.0, "label": label}
             axes.step(*steps[name], where="post", **line)
         axes.set_xscale("log")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from riemtr import problems as registry
-from riemtr.compare.entrants import Demands, Entrant
+from riemtr.compare.entrants import OWN_HISTORY, Demands, Entrant
 from riemtr.compare.records import COUNTS, Reach, Run
 from riemtr.compare.starts import Start
 from riemtr.compare.watching import Row, WatchedProblem
@@ -24,21 +24,10 @@ from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.interrupts import OutOfTime, deadline, interrupts_insisted_on
 from riemtr.problem import Counts, Evaluation
 from riemtr.problems import Case, Truth
-from riemtr.solvers import (
-    ARC,
-    LBFGS,
-    ExactTRM,
-    PracticalTRM,
-    Result,
-    ScipyLBFGSB,
-    Status,
-    TrustRegion,
-)
+from riemtr.solvers import Result, Status, TrustRegion
 from riemtr.solvers.certificate import MINIMIZER, certify_evaluation, default_tolerances
 from riemtr.solvers.stopping import MaxSeconds
 
-# Solvers whose own history and clock are believed.
-_OWN_HISTORY = (TrustRegion, ExactTRM, PracticalTRM, LBFGS, ARC, PymanoptSolver, ScipyLBFGSB)
 # The solver's own evaluation and riemtr's may differ in the last digits.
 _SLACK = 1.0 + 1e-6
 # A gradient norm within this factor of its tolerance is a narrow miss, and no failure.
@@ -142,7 +131,7 @@ def warm_up(entrants: Iterable[Entrant]) -> None:
     for one in entrants:
         with suppress(Exception), np.errstate(all="ignore"):  # the runs will show what is wrong
             solver = one.make(problem, Demands(1e-2, 1e-2, 1.0))
-            if type(solver) in _OWN_HISTORY:
+            if type(solver) in OWN_HISTORY:
                 result = solver.solve(problem, rng=0, stop=MaxSeconds(1.0))
                 if result.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt
@@ -166,7 +155,7 @@ def run_solver(solver: Any, problem: WatchedProblem, task: Task) -> Ending:
     options = {name: value for name, value in options.items() if _takes(solver.solve, name)}
     # These keep their own history and clock, and need no second ones. Nobody else's are believed,
     # not even those of a subclass, which may have run the solver many times.
-    own = type(solver) in _OWN_HISTORY
+    own = type(solver) in OWN_HISTORY
     start = copy.deepcopy(task.start.point)  # no solver can spoil the start of the next
     # The last row of riemtr's histories counts the decision to stop, which rows of others do not.
     last: deque[Row] = deque(maxlen=1)
@@ -254,7 +243,8 @@ def _judged(task: Task, here: Evaluation) -> dict[str, Any]:
     critical = here.gradient_norm <= tolerances.gradient
     distance, success = None, None
     if task.case.truth is not None:
-        distance, _, success = nearness(task.case.truth, here.point, here.cost)
+        offer = getattr(here.problem.cost, "dual_bound", None)
+        distance, _, success = nearness(task.case.truth, here.point, here.cost, offer)
         if success is None and distance is not None:  # the paper's criterion
             success = distance <= task.case.parameters.get("mu", _SAME_POINT)
     return {
@@ -270,9 +260,17 @@ def _judged(task: Task, here: Evaluation) -> dict[str, Any]:
 
 
 def nearness(
-    truth: Truth, point: Any, cost: float
+    truth: Truth, point: Any, cost: float, dual_bound: Callable[[Any], float | None] | None = None
 ) -> tuple[float | None, float | None, bool | None]:
     """Compare a point and its cost with the known solution.
+
+    Parameters
+    ----------
+    truth : Truth
+    point : point of the manifold
+    cost : float
+    dual_bound : callable, optional
+        The ``dual_bound(point)`` of the cost, if it offers one.
 
     Returns
     -------
@@ -281,19 +279,24 @@ def nearness(
     excess : float or None
         Of the cost over the known minimum; rounding can make it negative.
     lowest : bool or None
-        Whether the cost is the known minimum, as far as converged runs can tell.
+        Whether the cost is the known minimum, as far as converged runs can tell. Where no minimum
+        is known a bound may prove it; a bound that proves nothing says nothing either.
 
     Examples
     --------
     >>> truth = Truth(cost=1.0)
     >>> nearness(truth, None, cost=1.0 + 1e-9)[2], nearness(truth, None, cost=1.1)[2]
     (True, False)
+    >>> nearness(Truth(), None, 1.0 + 1e-9, lambda point: 1.0)[2]
+    True
     """
     distance = None if truth.distance is None else float(truth.distance(point))
-    if truth.cost is None:
-        return distance, None, None
-    excess = cost - truth.cost
-    return distance, excess, bool(excess <= _SAME_COST * max(1.0, abs(truth.cost)))
+    if truth.cost is not None:
+        excess = cost - truth.cost
+        return distance, excess, bool(excess <= _SAME_COST * max(1.0, abs(truth.cost)))
+    bound = None if dual_bound is None else dual_bound(point)
+    proved = bound is not None and cost - bound <= _SAME_COST * max(1.0, abs(cost))
+    return distance, None, True if proved else None
 
 
 def _finite(value: float | None) -> float | None:

@@ -47,8 +47,8 @@ _FIGURES = {
     "Where the runs ended": "",
     "Fast and reliable: performance profiles": "A curve's height at 2 is the share of starts from "
     "which the solver succeeded within twice what the best solver needed there. High on the left "
-    "is fast, high on the right is reliable (Dolan and Moré, 2002). Double-click a solver to see "
-    "it alone.",
+    "is fast, high on the right is reliable (Dolan and Moré, 2002). Where a solver does not apply "
+    "it does not succeed. Double-click a solver to see it alone.",
     "How the runs went": "One line per run. It ends in a dot where the endpoint is a certified "
     "minimizer, in a cross where the solver stopped at a saddle point and called it converged. At "
     "most twenty starts of each kind are drawn.",
@@ -118,6 +118,8 @@ def _body(comparison: Comparison) -> Iterator[str]:
         if figure is not None
     ]
     yield sections[0]
+    if len(comparison.problems) > 1:
+        yield _section("All problems together", comparison.overall().html())
     yield _section("Side by side", comparison.summary().html())
     yield from sections[1:]
     troubles = _troubles(comparison)

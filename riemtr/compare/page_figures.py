@@ -47,8 +47,10 @@ _MEASURES = {
 }
 # Details of runs to choose from besides.
 _DETAILS = 12
-# Pixels around a plot: room for the menu and the legend above it.
-_MARGINS = {"l": 70, "r": 20, "t": 110, "b": 60}
+# Names of solvers that fit below a plot side by side.
+_LEVEL_NAMES = 8
+# Pixels around a plot: room for the menu above it; a legend below makes room for itself.
+_MARGINS = {"l": 70, "r": 20, "t": 70, "b": 60}
 # Digits of a number: more than an eye can tell apart.
 _DIGITS = 4
 
@@ -69,7 +71,7 @@ def _endings(comparison: Comparison) -> Iterator[View]:
     for problem, kind in groups if len(groups) > 1 else []:
         some = [run for run in everything if (run.problem, run.kind) == (problem, kind)]
         views[f"{problem}, {KINDS.get(kind, kind)}"] = some
-    layout = {"xaxis": _axis("share of the runs", ticksuffix=" %")}
+    layout = {"xaxis": _below("share of the runs", ticksuffix=" %")}
     layout["yaxis"] = {"autorange": "reversed", "automargin": True}
     for name, runs in views.items():
         solvers = [solver for solver in _looks(comparison) if any(r.solver == solver for r in runs)]
@@ -112,7 +114,7 @@ def _profiles(comparison: Comparison) -> Iterator[View]:
             for name, (hue, dash) in _looks(comparison).items()
         ]
         layout = {
-            "xaxis": _axis(f"{AXES[measure]}, as a multiple of the best solver's", type="log"),
+            "xaxis": _below(f"{AXES[measure]}, as a multiple of the best solver's", type="log"),
             "yaxis": _axis("share of the starts", ticksuffix=" %"),
         }
         yield f"{AXES[measure]} to {_SUCCESS[solved]}", traces, layout
@@ -150,7 +152,7 @@ def _curves(comparison: Comparison, runs: Sequence[Run]) -> Iterator[View]:
             traces += [{**lines, "legendgroup": lines["name"]}] if mine else []
             traces += [{**marks, "legendgroup": lines["name"]}] if mine else []
         where = f"{problem}: " if len(comparison.problems) > 1 else ""
-        layout = {"xaxis": _axis(AXES[measure], **logarithmic)}
+        layout = {"xaxis": _below(AXES[measure], **logarithmic)}
         layout["yaxis"] = _axis("gradient norm", **logarithmic)
         yield f"{where}against {AXES[measure]}", traces, layout
 
@@ -173,6 +175,8 @@ def _marks(comparison: Comparison) -> Iterator[View]:
         "range": [-0.6, len(solvers) - 0.4],
         "automargin": True,
         "zeroline": False,
+        # Slanted names end at their marks: from left to right the last would leave the page.
+        "tickangle": -30 if len(solvers) > _LEVEL_NAMES else 0,
     }
     for label, get in measures.items():
         known = [run for run in runs if _real(get(run)) and math.isfinite(get(run))]
@@ -191,7 +195,7 @@ def _marks(comparison: Comparison) -> Iterator[View]:
             yield label, traces, {"xaxis": across, "yaxis": _axis(_literal(label), **kind)}
 
 
-def _figure(views: Iterator[View], height: int = 460, **layout: Any) -> Figure:
+def _figure(views: Iterator[View], height: int = 500, **layout: Any) -> Figure:
     """Return a figure that shows the first view; a menu chooses among several."""
     found = list(views)
     owners = [number for number, (_, traces, _) in enumerate(found) for _ in traces]
@@ -204,11 +208,12 @@ def _figure(views: Iterator[View], height: int = 460, **layout: Any) -> Figure:
         for number, (label, _, changes) in enumerate(found)
     ]
     traces = [trace for _, some, _ in found for trace in some]
-    # The menu stands above the legend, and the legend above the plot.
-    above = 1 + 45 / (height - _MARGINS["t"] - _MARGINS["b"])
-    place = {"x": 0, "xanchor": "left", "y": above, "yanchor": "bottom"}
+    # The menu stands above the plot, and the legend below its axis, where it may take many lines.
+    pixel = 1 / (height - _MARGINS["t"] - _MARGINS["b"])
+    place = {"x": 0, "xanchor": "left", "y": 1 + 12 * pixel, "yanchor": "bottom"}
     menu = {"buttons": buttons, "type": "dropdown", "showactive": True, **place}
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"}
+    below = {"x": 0, "y": -75 * pixel, "yanchor": "top"}
+    legend = {"orientation": "h", "traceorder": "normal", **below}
     return {
         "data": [{**t, "visible": owner == 0} for t, owner in zip(traces, owners, strict=True)],
         "layout": {
@@ -230,8 +235,13 @@ def _looks(comparison: Comparison) -> dict[str, tuple[str, str]]:
     return {name: look for name, look in looks(comparison, _DASHES).items() if name in ran}
 
 
+def _below(title: str, **options: Any) -> dict[str, Any]:
+    """Return a horizontal axis, whose title stands close to it: the legend is below."""
+    return {"title": {"text": title, "standoff": 8}, **options}
+
+
 def _axis(title: str, **options: Any) -> dict[str, Any]:
-    return {"title": {"text": title}, **options}
+    return {"title": {"text": title}, "automargin": True, **options}
 
 
 def _scatter(name: str, mode: str, x: list[Any], y: list[Any]) -> dict[str, Any]:

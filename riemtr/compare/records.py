@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 from riemtr.compare.recovery_check import EXACT
 from riemtr.files import save_json
 from riemtr.store import read_store
-from riemtr.summary import BAD, DOUBTFUL, GOOD, Cell, Summarised, Summary, Table
+from riemtr.summary import BAD, DOUBTFUL, GOOD, Cell, Summarised, Summary, Table, plural
 
 FORMAT = "riemtr comparison 1"
 COUNTS = ("costs", "gradients", "hessian_products", "hessian_matrices")
@@ -48,6 +49,12 @@ _RECOVERY_ENDINGS = {
     "unconfirmed": "by its own criterion, with rows that are not optimal",
     "unfinished": "ended with rows that are not optimal, and does not call that converged",
 }
+# Columns of what a run takes, by the first words of their headings.
+_MEASURED = ("time", "calls", "to")
+# The least that a run is taken to take, so that ratios are finite.
+_LEAST = 1e-9
+# Problems of which a solver's reasons not to apply are told one by one.
+_FEW = 2
 # Endings that the solver gives a reason for.
 _EXPLAINED = ("failed", "unfinished", "stuck")
 
@@ -219,6 +226,10 @@ class Comparison(Summarised):
         """Return a table with a line per solver, problem and kind of start, and what it means."""
         return _summary(self)
 
+    def overall(self) -> Summary:
+        """Return the same of all problems together, with times over the best ones."""
+        return _overall(self)
+
     def save(self, path: str | Path) -> Path:
         """Write everything as JSON; :func:`load` reads it."""
         return save_json(Path(path), {"format": FORMAT, **asdict(self)})
@@ -274,15 +285,24 @@ def _not_ours(path: str | Path, why: str) -> ValueError:
 # --- in words and figures ------------------------------------------------------------------------
 
 
-def _summary(comparison: Comparison) -> Summary:
-    """Return the table of a comparison, what its columns mean, and what is missing in it."""
-    settings = comparison.settings
-    tolerances = settings.get("tolerances")
+def _headings(comparison: Comparison) -> list[str]:
+    tolerances = comparison.settings.get("tolerances")
     headings = ["solver", "certified", "solved", "time", "otherwise"]
     if tolerances:
         headings[2:4] = ["deceived", "solved", "time", "calls", f"to {tolerances[-1]:g}"]
     elif is_recovery(comparison):  # there is no gradient to reach, and no saddle point
         headings[3:3] = ["rounded"]
+    return headings
+
+
+def _table(headings: list[str], rows: list[tuple[Cell, ...]]) -> Table:
+    return Table(tuple(headings), tuple(rows), f"l{'r' * (len(headings) - 2)}l")
+
+
+def _summary(comparison: Comparison) -> Summary:
+    """Return the table of a comparison, what its columns mean, and what is missing in it."""
+    settings, headings = comparison.settings, _headings(comparison)
+    tolerances = settings.get("tolerances")
     absent = {(one["problem"], one["solver"]) for one in settings.get("not_applicable", [])}
     rows: list[tuple[Cell, ...]] = []
     for problem, kind in product(comparison.problems, KINDS):
@@ -296,10 +316,84 @@ def _summary(comparison: Comparison) -> Summary:
                 rows.append(tuple(cells.get(heading.split(" ")[0], "") for heading in headings))
     return Summary(
         "",
-        table=Table(tuple(headings), tuple(rows), f"l{'r' * (len(headings) - 2)}l"),
+        table=_table(headings, rows),
         notes=tuple(legend(comparison)),
-        line=f"certified: {', '.join(_scores(comparison))}",
+        line=_line(comparison),
     )
+
+
+def _overall(comparison: Comparison) -> Summary:
+    """Return the table of all problems together."""
+    headings, absent = _headings(comparison), Counter[str]()
+    absent.update(one["solver"] for one in comparison.settings.get("not_applicable", []))
+    tolerance = (comparison.settings.get("tolerances") or [None])[-1]
+    rows: list[tuple[Cell, ...]] = []
+    for kind in KINDS:
+        group = [run for run in comparison.runs if run.kind == kind]
+        if not group:
+            continue
+        instances = {(run.problem, run.start) for run in group}
+        problems = plural(len({problem for problem, _ in instances}), "problem")
+        rows.append((_heading(problems, kind, len(instances)),))
+        best = _best(group, tolerance)
+        judged = {run.problem for run in group if run.success is not None}
+        for name in _names(comparison):
+            mine = [run for run in group if run.solver == name]
+            cells = {"solver": name, **_cells(mine, tolerance)} | _ratios(mine, tolerance, best)
+            known = [run for run in mine if run.problem in judged]
+            cells["solved"] = f"{sum(map(_solved, known))}/{len(known)}" if known else ""
+            if absent[name]:
+                left_out = f"does not apply to {plural(absent[name], 'problem')}"
+                others = cells["otherwise"][0] if mine else ""
+                cells["otherwise"] = ", ".join(filter(None, [others, left_out]))
+            rows.append(tuple(cells.get(heading.split(" ")[0], "") for heading in headings))
+    over = "over the least that a certified run from the same start took, geometric means"
+    measured = ", ".join(heading for heading in headings if heading.split(" ")[0] in _MEASURED)
+    notes = [f"{measured}: {over}", *_explained(comparison), *explained_endings(comparison)]
+    return Summary("", table=_table(headings, rows), notes=tuple(notes), line=_line(comparison))
+
+
+def _solved(run: Run) -> bool:
+    return bool(run.success)
+
+
+def _best(runs: list[Run], tolerance: float | None) -> dict[tuple[str, int], dict[str, float]]:
+    """Return the least that certified runs of each instance took, by first words of headings."""
+    best: dict[tuple[str, int], dict[str, float]] = {}
+    for run in runs:
+        least = best.setdefault((run.problem, run.start), {})
+        for word, value in _taken(run, tolerance).items():
+            least[word] = min(value, least.get(word, math.inf))
+    return best
+
+
+def _taken(run: Run, tolerance: float | None) -> dict[str, float]:
+    """Return what a certified run took, by first words of headings; nothing for another."""
+    if not run.certified:
+        return {}
+    reach = end(run, tolerance)
+    known = {
+        "time": run.seconds,
+        "calls": run.oracles,
+        "to": None if reach is None else reach.seconds,
+    }
+    return {word: max(value, _LEAST) for word, value in known.items() if value is not None}
+
+
+def _ratios(
+    runs: list[Run], tolerance: float | None, best: dict[tuple[str, int], dict[str, float]]
+) -> dict[str, Cell]:
+    """Return what runs took over the best, geometric means, by first words of headings."""
+    found: dict[str, list[float]] = {word: [] for word in _MEASURED}
+    for run in runs:
+        for word, value in _taken(run, tolerance).items():
+            found[word].append(value / best[run.problem, run.start][word])
+    means = {word: statistics.geometric_mean(ratios) for word, ratios in found.items() if ratios}
+    return {word: f"{means[word]:.2f}x" if word in means else "" for word in found}
+
+
+def _line(comparison: Comparison) -> str:
+    return f"certified: {', '.join(_scores(comparison))}"
 
 
 def _cells(runs: list[Run], tolerance: float | None) -> dict[str, Cell]:
@@ -320,7 +414,7 @@ def _cells(runs: list[Run], tolerance: float | None) -> dict[str, Cell]:
     return {
         "certified": (f"{certified}/{len(runs)}", GOOD if certified == len(runs) else DOUBTFUL),
         "deceived": (str(sum(run.deceived for run in runs) or ""), BAD),
-        "solved": f"{sum(bool(run.success) for run in known)}/{len(runs)}" if known else "",
+        "solved": f"{sum(map(_solved, known))}/{len(runs)}" if known else "",
         "rounded": f"{sum(map(exact_once_rounded, rounded))}/{len(runs)}" if rounded else "",
         "time": in_seconds(_median([run.seconds for run in timed])),
         "calls": "" if calls is None else f"{calls:.0f}",
@@ -408,16 +502,24 @@ def _median(values: list[Any]) -> float | None:
     return statistics.median(known) if known else None
 
 
+def _explained(comparison: Comparison) -> list[str]:
+    """Explain the columns of how runs ended."""
+    if not comparison.settings.get("tolerances"):
+        return list(_RECOVERY)
+    return [
+        "certified: ended at a point that riemtr certifies as a minimizer",
+        "deceived: called itself converged at a saddle point or a maximizer",
+        "solved: ended at the known solution, or at one that a bound proves the lowest",
+    ]
+
+
 def legend(comparison: Comparison) -> list[str]:
     """Explain the columns, and what is missing."""
     settings = comparison.settings
     tolerances = settings.get("tolerances")
-    explained = list(_RECOVERY)
+    explained = _explained(comparison)
     if tolerances:
-        explained = [
-            "certified: ended at a point that riemtr certifies as a minimizer",
-            "deceived: called itself converged at a saddle point or a maximizer",
-            "solved: ended at the known solution, not at another local minimum",
+        explained += [
             "time, calls: medians of whole runs, over certified runs, with all that a solver does "
             "about the curvature; calls of cost, gradient and Hessian together, a Hessian matrix "
             "as one per dimension",
@@ -430,9 +532,8 @@ def legend(comparison: Comparison) -> list[str]:
         explained.append(f"rounding is all that is missing here: {', '.join(lacking)}")
     if not comparison.runs:
         explained.append("no runs: nothing that was asked for could be run")
-    remarks = {
-        (one["solver"], one["problem"]): one["reason"] for one in settings.get("not_applicable", [])
-    }
+    explained += _absences(settings)
+    remarks: dict[tuple[str, str], str] = {}
     for run in comparison.runs:
         if run.ending in _EXPLAINED:
             remarks.setdefault((run.solver, run.problem), run.status)
@@ -441,6 +542,19 @@ def legend(comparison: Comparison) -> list[str]:
     if settings.get("interrupted"):
         explained.append("interrupted: these are the runs that were finished")
     return explained
+
+
+def _absences(settings: dict[str, Any]) -> Iterator[str]:
+    """Say where solvers do not apply, and why; of many problems for the first."""
+    by_solver: dict[str, list[tuple[str, str]]] = {}
+    for one in settings.get("not_applicable", []):
+        by_solver.setdefault(one["solver"], []).append((one["problem"], one["reason"]))
+    for solver, found in by_solver.items():
+        if len(found) <= _FEW:
+            yield from (f"{solver} on {problem}: {why}" for problem, why in found)
+        else:
+            problem, why = found[0]
+            yield f"{solver} does not apply to {len(found)} problems; on {problem}: {why}"
 
 
 def explained_endings(comparison: Comparison) -> list[str]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from riemtr.arguments import check_positive, integer
 from riemtr.blas_threads import blas_threads_for
+from riemtr.compare.adm import adm
 from riemtr.compare.estimates import Estimate, RecoveryMethod
 from riemtr.compare.ica import fast_ica, picard_o
 from riemtr.compare.journal import keep, open_runs, recall, versions
@@ -77,6 +78,11 @@ def l4_fixed_point() -> RecoveryMethod:
     return msp
 
 
+def alternating_directions() -> RecoveryMethod:
+    """Return alternating directions over orthogonal matrices, with soft thresholds."""
+    return adm
+
+
 METHODS: dict[str, Callable[[], RecoveryMethod]] = {
     "riemtr": ours,
     "riemtr-exact": ours_exact,
@@ -84,6 +90,7 @@ METHODS: dict[str, Callable[[], RecoveryMethod]] = {
     "picard-o": picard_o,
     "fastica": fast_ica,
     "msp": l4_fixed_point,
+    "adm": alternating_directions,
 }
 """Factories by name; one that lacks a package raises :class:`riemtr.errors.MissingExtraError`."""
 

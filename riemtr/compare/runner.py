@@ -67,8 +67,9 @@ def compare(
         labels.
     solvers : str, solver, or a list or dict of them
         Names of :func:`~riemtr.compare.solver_names`, import paths ``"package.module:attribute"``,
-        solver objects, or what :func:`~riemtr.compare.entrant` returns; a dict gives names. An
-        object is used with its own tolerances, something to call is given the comparison's.
+        solver objects, or what :func:`~riemtr.compare.entrant` returns; a dict gives names, and
+        ``"all"`` stands for all solvers that use gradients. An object is used with its own
+        tolerances, something to call is given the comparison's.
     starts : int
         Random starts per problem.
     saddles : int

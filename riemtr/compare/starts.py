@@ -67,7 +67,8 @@ def random_starts(problem: Problem, count: int, seed: int) -> list[Start]:
     >>> bool((few[1].point == many[1].point).all())
     True
     """
-    return [Start("random", problem.random_point((seed, 0, number))) for number in range(count)]
+    # Zeros at the end of a seed count for nothing: (seed, 0, 0) would draw what the data came from.
+    return [Start("random", problem.random_point((seed, 3, number))) for number in range(count)]
 
 
 def saddle_starts(

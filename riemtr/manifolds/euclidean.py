@@ -86,6 +86,10 @@ class Euclidean(Manifold[np.ndarray]):
         """Root of the dimension, as there is no largest distance."""
         return math.sqrt(self.dim)
 
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return nothing: there are no columns to be orthonormal, and geodesics are lines."""
+        return []
+
     def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Norm of the difference of two points."""
         return safe_norm(point_a - point_b)

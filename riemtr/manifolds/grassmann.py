@@ -76,6 +76,8 @@ class Grassmann(Manifold[np.ndarray]):
         self.k = integer("k", k)
         name = f"Grassmann manifold Gr({n},{p})" + power(self.k)
         super().__init__(name, self.k * self.p * (self.n - self.p))
+        pairs = math.comb(self.n // 2, self.p // 2)
+        self.euler_characteristic = 0 if self.p * (self.n - self.p) % 2 else pairs**self.k
 
     def __repr__(self) -> str:
         return f"Grassmann({self.n}, {self.p}{repeated(self.k)})"
@@ -84,6 +86,10 @@ class Grassmann(Manifold[np.ndarray]):
     def typical_dist(self) -> float:
         """Norm of a point, a scale of the manifold."""
         return math.sqrt(self.p * self.k)
+
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the matrices themselves, stacked."""
+        return [point.reshape(self.k, self.n, self.p)]
 
     def another_representative(self, point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return XQ for an orthogonal Q drawn at random."""

@@ -178,6 +178,9 @@ class Manifold(PymanoptManifold, Generic[P]):
         Whether tangent spaces at some points have less dimensions than :attr:`dim`.
     parts : str
         A description of the parts of a point, for messages, where a point is a sequence of arrays.
+    euler_characteristic : int or None
+        The sum of (-1)^index over the critical points of any cost that has isolated ones alone;
+        None where it is not known, and on manifolds without bounds, where there is no such sum.
     dot_metric : bool
         Whether inner products in a tangent space are dot products; False only for manifolds of
         others, whose metric riemtr does not know.
@@ -192,6 +195,7 @@ class Manifold(PymanoptManifold, Generic[P]):
     is_sphere = False
     dimension_varies = False
     parts = ""
+    euler_characteristic: int | None = None
 
     def __str__(self) -> str:
         return repr(self)
@@ -251,6 +255,15 @@ class Manifold(PymanoptManifold, Generic[P]):
             return float(self.dist(point_a, point_b))
         except (NotImplementedError, AttributeError):
             return safe_norm(as_real(point_a) - as_real(point_b))
+
+    def frames(self, point: Any) -> list[np.ndarray] | None:
+        """Return a point as stacks of matrices with orthonormal columns, of shape (k, n, p).
+
+        Geodesics of these matrices solve Y'' = -Y (Y')'Y', as those of spheres, Stiefel manifolds,
+        rotations and, for horizontal vectors, Grassmann manifolds do. Euclidean parts are left out;
+        None where the geometry is another. A Euclidean gradient is arranged as the point is.
+        """
+        return None
 
     def another_representative(self, point: Any, rng: np.random.Generator) -> Any:
         """Return other arrays for the same point of a quotient; None where there are none."""

@@ -83,6 +83,7 @@ class Oblique(Manifold[np.ndarray]):
     def __init__(self, m: int, n: int):
         self.m, self.n = integer("m", m), integer("n", n)
         super().__init__(f"Oblique manifold OB({m},{n})", (self.m - 1) * self.n)
+        self.euler_characteristic = (1 + (-1) ** (self.m - 1)) ** self.n
 
     def __repr__(self) -> str:
         return f"Oblique({self.m}, {self.n})"
@@ -91,6 +92,10 @@ class Oblique(Manifold[np.ndarray]):
     def typical_dist(self) -> float:
         """Largest distance between two points."""
         return math.pi * math.sqrt(self.n)
+
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return each column as a matrix of its own."""
+        return [point.T[:, :, None]]
 
     def dist(self, point_a: np.ndarray, point_b: np.ndarray) -> float:
         """Root of the sum of the squared angles between columns, accurate for all angles."""

@@ -227,6 +227,9 @@ class Product(Manifold[Any]):
         self.dimension_varies = any(factor.dimension_varies for factor in self.manifolds)
         name = f"Product manifold: {' x '.join(map(str, self.manifolds))}"
         super().__init__(name, sum(int(factor.dim) for factor in self.manifolds))
+        all_known = [factor.euler_characteristic for factor in self.manifolds]
+        known = [each for each in all_known if each is not None]
+        self.euler_characteristic = math.prod(known) if len(known) == len(all_known) else None
         # Not through the constructor, whose check knows no products of products.
         self._point_layout = tuple(factor.point_layout for factor in self.manifolds)
 
@@ -302,6 +305,15 @@ class Product(Manifold[Any]):
             if wrong is not None:
                 return f"in part {label!r}, {wrong}"
         return None
+
+    def frames(self, point: Any) -> list[np.ndarray] | None:
+        """Return the frames of all factors."""
+        found: list[np.ndarray] = []
+        for frames in self._each("frames", point):
+            if frames is None:
+                return None
+            found += frames
+        return found
 
     def has_left(self, point: Any) -> bool:
         """Return whether a step has crossed the boundary of an open factor, by rounding."""

@@ -127,6 +127,7 @@ class Rotations(Manifold[np.ndarray]):
         self.n, self.k = integer("n", n), integer("k", k)
         name = f"Special orthogonal group SO({n})" + power(self.k)
         super().__init__(name, self.k * (self.n * (self.n - 1) // 2))
+        self.euler_characteristic = 1 if self.n == 1 else 0
 
     def __repr__(self) -> str:
         return f"Rotations({self.n}{repeated(self.k)})"
@@ -135,6 +136,10 @@ class Rotations(Manifold[np.ndarray]):
     def typical_dist(self) -> float:
         """Bound on the distance between two points."""
         return math.pi * math.sqrt(self.n * self.k)
+
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the matrices themselves, stacked."""
+        return [point.reshape(self.k, self.n, self.n)]
 
     def complaint(self, point: np.ndarray, tolerance: float) -> str | None:
         """Return what keeps a point off the manifold, and the remedy; None if nothing does."""

@@ -157,6 +157,7 @@ class Sphere(Manifold[np.ndarray]):
     def __init__(self, n: int):
         self.n = integer("n", n)
         super().__init__(f"Sphere of unit {n}-vectors", self.n - 1)
+        self.euler_characteristic = 1 + (-1) ** (self.n - 1)
 
     def __repr__(self) -> str:
         return f"Sphere({self.n})"
@@ -176,6 +177,10 @@ class Sphere(Manifold[np.ndarray]):
                 f"{name} must have norm 1 to lie on {self!r}; its norm is {norm:.6g}: divide by it"
             )
         return array / array.dtype.type(norm)
+
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the point as one matrix of one column."""
+        return [point.reshape(1, -1, 1)]
 
     def weingarten(
         self, point: np.ndarray, tangent_vector: np.ndarray, normal_vector: np.ndarray

@@ -112,6 +112,9 @@ class Stiefel(Manifold[np.ndarray]):
         self.k = integer("k", k)
         dim = self.k * (self.n * self.p - self.p * (self.p + 1) // 2)
         super().__init__(f"Stiefel manifold St({n},{p})" + power(self.k), dim)
+        # One sphere for each column, in the complement of those before.
+        columns = range(self.n - self.p, self.n)
+        self.euler_characteristic = math.prod(1 + (-1) ** each for each in columns) ** self.k
 
     def __repr__(self) -> str:
         return f"Stiefel({self.n}, {self.p}{repeated(self.k)})"
@@ -120,6 +123,10 @@ class Stiefel(Manifold[np.ndarray]):
     def typical_dist(self) -> float:
         """Norm of a point, a scale of the manifold."""
         return math.sqrt(self.p * self.k)
+
+    def frames(self, point: np.ndarray) -> list[np.ndarray]:
+        """Return the matrices themselves, stacked."""
+        return [point.reshape(self.k, self.n, self.p)]
 
     def stacked_space(self, points: np.ndarray) -> TangentSpace:
         """Return the tangent spaces at many points as one."""

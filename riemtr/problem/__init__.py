@@ -5,11 +5,13 @@ from riemtr.problem.checks import DerivativeCheck, check_gradient, check_hessian
 from riemtr.problem.curvature import Curvature, Threshold
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.problem import Problem, as_problem
+from riemtr.problem.pullback import DerivativeBounds
 
 __all__ = [
     "Clock",
     "Counts",
     "Curvature",
+    "DerivativeBounds",
     "DerivativeCheck",
     "Evaluation",
     "Problem",

@@ -119,6 +119,11 @@ class Curvature:
             self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf
             self.lower_bound = math.inf
 
+    @property
+    def here(self) -> Evaluation:
+        """The point."""
+        return self._here
+
     # -- questions --------------------------------------------------------------------------------
 
     def side(self, threshold: Threshold) -> int:
@@ -293,9 +298,10 @@ class Curvature:
         here = self._here
         if self._is_decomposed:
             return
-        values, vectors = here.eigh
         if len(here.symmetries):
-            values, vectors = np.linalg.eigh(self._across(here.hessian_matrix()))
+            values, vectors = np.linalg.eigh(self._across(here.finite_matrix()))
+        else:
+            values, vectors = here.eigh
         self._is_decomposed = True
         if len(values) == 0:
             self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf

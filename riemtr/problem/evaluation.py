@@ -18,6 +18,7 @@ from riemtr.problem.shared_work import ROUGH_ACCURACY, NotDifferentiableError
 
 if TYPE_CHECKING:
     from riemtr.problem.problem import Problem
+    from riemtr.problem.pullback import DerivativeBounds
 
 # Singular values, over the largest, from which on vectors along symmetries are independent.
 _INDEPENDENT = 1e-8
@@ -138,6 +139,11 @@ class Evaluation:
         """Norm of the Riemannian gradient."""
         return self.norm(self.gradient)
 
+    @property
+    def euclidean_gradient(self) -> Any:
+        """The Euclidean gradient, in the form of a point, where the cost has one."""
+        return self._raw_gradient
+
     def norm_outside(self, vector: np.ndarray) -> float:
         """Norm of the part of a vector that is outside the tangent space."""
         return self.norm(vector - self.tangent(vector))
@@ -185,6 +191,15 @@ class Evaluation:
         """The largest entry of the arrays of the point, by magnitude."""
         arrays = flatten(self.point, self.problem.layout)
         return max(float(np.abs(array).max(initial=0.0)) for array in arrays)
+
+    @property
+    def bounds_derivatives(self) -> bool:
+        """Whether the cost bounds its own derivatives."""
+        return hasattr(self._local, "derivative_bounds")
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds | None:
+        """Return bounds of the cost's Euclidean derivatives within a radius, if it offers them."""
+        return self._local.derivative_bounds(radius) if self.bounds_derivatives else None
 
     # -- Hessian products -------------------------------------------------------------------------
 
@@ -277,13 +292,25 @@ class Evaluation:
     @lazy
     def symmetries(self) -> np.ndarray:
         """Orthonormal rows that span the directions along which the cost does not change."""
+        return self._orbit[0]
+
+    @property
+    def orbit_condition(self) -> float:
+        """Longest over shortest of the directions that :attr:`symmetries` was made from."""
+        return self._orbit[1]
+
+    @lazy
+    def _orbit(self) -> tuple[np.ndarray, float]:
         given = self.problem.symmetries
         vectors = [] if given is None else list(given(self.point))
         if not vectors or not self.manifold.dot_metric:
-            return np.zeros((0, 0))
+            return np.zeros((0, 0)), 1.0
         packed = (self.tangent(self.space.pack(owned(each, self.point))) for each in vectors)
         _, values, rows = np.linalg.svd(np.array([as_real(each) for each in packed]), False)
-        return rows[values > _INDEPENDENT * values.max(initial=0.0)]
+        kept = values > _INDEPENDENT * values.max(initial=0.0)
+        if not kept.any():
+            return rows[kept], 1.0
+        return rows[kept], float(values[0] / values[kept][-1])
 
     def across(self, vector: np.ndarray) -> np.ndarray:
         """Return a vector without its part along the symmetries."""
@@ -357,6 +384,10 @@ class Evaluation:
         """Matrix of the Riemannian Hessian in the coordinates of :attr:`basis`."""
         return self._matrix
 
+    def finite_matrix(self) -> np.ndarray:
+        """Matrix of the Riemannian Hessian; an error where it has entries that are no numbers."""
+        return _finite(self._matrix)
+
     def step_matrix(self) -> np.ndarray:
         """The Hessian matrix to the accuracy that steps need.
 
@@ -382,7 +413,7 @@ class Evaluation:
     @lazy
     def eigh(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors of the Hessian matrix, in ascending order."""
-        return np.linalg.eigh(_finite(self.hessian_matrix()))
+        return np.linalg.eigh(self.finite_matrix())
 
     @lazy
     def curvature(self) -> Curvature:

@@ -11,7 +11,7 @@ from typing import Any, Generic
 import numpy as np
 import pymanopt
 
-from riemtr.arguments import as_integer, generator, names_instead
+from riemtr.arguments import as_integer, check_nonnegative, generator, names_instead
 from riemtr.errors import ArgumentError
 from riemtr.manifolds import Manifold, adapt, lacking
 from riemtr.manifolds.arrays import array_count, as_type, machine_precision
@@ -78,6 +78,11 @@ class Problem(Generic[P]):
     symmetries : callable, optional
         ``symmetries(point)``, a list of tangent vectors along which the cost does not change, as
         where it is the same for all rotations of a point. Curvature is then looked at across them.
+    hessian_lipschitz : float or callable, optional
+        How fast the Hessian changes at most: a Lipschitz constant, for all ``|v| <= radius``, of
+        the Hessian of ``v -> cost(exp(point, v))`` on the tangent space; a number, or
+        ``hessian_lipschitz(point, radius)``. Certificates then prove how far the minimizer is. They
+        rely on it: with too small a number, so may be ``certificate.distance_bound``.
     autodiff : {"autograd", "jax", "torch"} or callable
         Who differentiates a plain cost, which is then written with ``autograd.numpy``,
         ``jax.numpy`` or torch; the latter two need the extra of their name. JAX compiles the cost
@@ -107,6 +112,7 @@ class Problem(Generic[P]):
         riemannian_hessian: Callable[..., Any] | None = None,
         preconditioner: Callable[[Any, Any], Any] | None = None,
         symmetries: Callable[[Any], Any] | None = None,
+        hessian_lipschitz: float | Callable[[Any, float], float] | None = None,
         autodiff: str | Autodiff = "autograd",
     ):
         given = {
@@ -128,6 +134,9 @@ class Problem(Generic[P]):
         self.layout = self.geometry.point_layout
         self.preconditioner = preconditioner
         self.symmetries = symmetries
+        if hessian_lipschitz is not None and not callable(hessian_lipschitz):
+            check_nonnegative("hessian_lipschitz", hessian_lipschitz)
+        self.hessian_lipschitz = hessian_lipschitz
         self.cost: Any
         layout = self.layout
         _check_signature("cost", cost, self.geometry)
@@ -204,7 +213,7 @@ class Problem(Generic[P]):
         problem = object.__new__(Problem)
         provide(problem, **self.__dict__)
         forget(problem, "_own_precision")
-        problem.cost = cost
+        problem.cost, problem.hessian_lipschitz = cost, None
         return problem
 
 

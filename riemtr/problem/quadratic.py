@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from riemtr.problem.books import lazy
+from riemtr.problem.pullback import DerivativeBounds, gamma
 
 if TYPE_CHECKING:
     from riemtr.problem.relaxation import Relaxation
@@ -42,7 +43,7 @@ class RelaxedCost:
 
 
 class QuadraticCost(RelaxedCost):
-    r"""The form :math:`\frac12 \langle Z, C Z \rangle` of the entries of a point.
+    r"""The form :math:`\frac12 \langle Z, C Z D \rangle` of the entries of a point.
 
     Parameters
     ----------
@@ -50,13 +51,46 @@ class QuadraticCost(RelaxedCost):
         The symmetric matrix C.
     rows : Rows
         Writes points as matrices Z of N rows, and matrices as points.
+    weights : ndarray, optional
+        The diagonal of D, ones if not given.
     relaxation : Relaxation, optional
-        That of C, where blocks of rows of Z are orthonormal.
+        That of C, where blocks of rows of Z are orthonormal, and weights are not given.
     """
 
-    def __init__(self, matrix: Any, rows: Rows, relaxation: Relaxation | None = None):
+    def __init__(
+        self,
+        matrix: Any,
+        rows: Rows,
+        weights: np.ndarray | None = None,
+        relaxation: Relaxation | None = None,
+    ):
         super().__init__(rows, relaxation)
         self.matrix = matrix
+        self.weights = weights
+
+    @lazy
+    def absolute(self) -> Any:
+        """The matrix of the magnitudes of all entries."""
+        return abs(self.matrix)
+
+    @lazy
+    def size(self) -> float:
+        """Bound of the matrix's norm, the largest sum of the magnitudes in a row."""
+        return largest_row(self.absolute) * self.largest_weight
+
+    @lazy
+    def asymmetry(self) -> float:
+        """Norm of what rounding has left of the matrix beside its symmetric part."""
+        return 0.5 * largest_row(abs(self.matrix - self.matrix.conj().T)) * self.largest_weight
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight of a column."""
+        return 1.0 if self.weights is None else float(np.abs(self.weights).max())
+
+    def weighted(self, product: np.ndarray) -> np.ndarray:
+        """Return a product with its columns weighted."""
+        return product if self.weights is None else product * self.weights
 
     def __repr__(self) -> str:
         return f"QuadraticCost({self.matrix.shape[0]} rows)"
@@ -70,9 +104,9 @@ class QuadraticPoint:
     """A quadratic form at one point: one product gives value and gradient."""
 
     def __init__(self, owner: QuadraticCost, point: Any):
-        self._matrix, self._rows = owner.matrix, owner.rows
+        self._owner, self._rows = owner, owner.rows
         self._stacked = owner.rows.stacked(point)
-        self._product = owner.matrix @ self._stacked
+        self._product = owner.weighted(owner.matrix @ self._stacked)
 
     @lazy
     def value(self) -> float:
@@ -81,12 +115,43 @@ class QuadraticPoint:
 
     @lazy
     def gradient(self) -> Any:
-        """Euclidean gradient, C Z."""
+        """Euclidean gradient, C Z D."""
         return self._rows.split(self._product)
 
     def hessian(self, vector: Any) -> Any:
-        """Euclidean Hessian product, C V."""
-        return self._rows.split(self._matrix @ self._rows.stacked(vector))
+        """Euclidean Hessian product, C V D."""
+        owner = self._owner
+        return self._rows.split(owner.weighted(owner.matrix @ self._rows.stacked(vector)))
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        """Bounds of the derivatives: the third is zero."""
+        owner = self._owner
+        rounding = rounding_of(longest_row(owner.matrix), self._product)
+        terms = np.linalg.norm(owner.weighted(owner.absolute @ np.abs(self._stacked)))
+        gradient = rounding * float(terms)
+        gradient += owner.asymmetry * float(np.linalg.norm(self._stacked))
+        return DerivativeBounds(owner.size, 0.0, gradient, rounding * owner.size + owner.asymmetry)
+
+
+def rounding_of(terms: int, result: np.ndarray) -> float:
+    """Relative error of a matrix product with sums of so many terms, and one factor more."""
+    precision = float(np.finfo(result.dtype).eps)
+    if result.dtype.kind == "c":  # each product is two, and each real one of two factors
+        return gamma(4 * (terms + 4), precision)
+    return gamma(terms + 3, precision)
+
+
+def longest_row(matrix: Any) -> int:
+    """Return the largest number of stored entries in a row."""
+    if scipy.sparse.issparse(matrix):
+        return int(np.diff(matrix.tocsr().indptr).max(initial=0))
+    return int(matrix.shape[1])
+
+
+def largest_row(matrix: Any) -> float:
+    """Return the largest sum of a row of nonnegative entries, rounded upwards."""
+    sums = np.asarray(matrix.sum(axis=1))
+    return float(sums.max(initial=0.0)) * (1.0 + gamma(matrix.shape[1]))
 
 
 class LeastSquaresCost(RelaxedCost):
@@ -113,6 +178,11 @@ class LeastSquaresCost(RelaxedCost):
         self.normal = (self.transposed @ self.jacobian).tocsr()
         super().__init__(rows, None if relaxation is None else relaxation(self.normal))
 
+    @lazy
+    def size(self) -> float:
+        """Bound of the norm of J'J, from the magnitudes of the entries of J."""
+        return largest_row(abs(self.transposed) @ abs(self.jacobian))
+
     def __repr__(self) -> str:
         return f"LeastSquaresCost({self.jacobian.shape[0]} residuals)"
 
@@ -125,7 +195,7 @@ class LeastSquaresPoint:
     """A sum of squares at one point: its residuals give value and gradient."""
 
     def __init__(self, owner: LeastSquaresCost, point: Any):
-        self._owner = owner
+        self._owner, self._point = owner, point
         self._residuals = owner.jacobian @ owner.rows.stacked(point)
 
     @lazy
@@ -142,6 +212,18 @@ class LeastSquaresPoint:
         """Euclidean Hessian product, J'J V."""
         rows = self._owner.rows
         return rows.split(self._owner.normal @ rows.stacked(vector))
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        """Bounds of the derivatives: the third is zero."""
+        owner, residuals = self._owner, self._residuals
+        forth, back = longest_row(owner.jacobian), longest_row(owner.transposed)
+        error = rounding_of(forth, residuals) * (
+            abs(owner.jacobian) @ np.abs(owner.rows.stacked(self._point))
+        )
+        error += rounding_of(back, residuals) * np.abs(residuals)
+        gradient = float(np.linalg.norm(abs(owner.transposed) @ error))
+        products = rounding_of(back + longest_row(owner.normal), residuals)
+        return DerivativeBounds(owner.size, 0.0, gradient, products * owner.size)
 
 
 class Rows:
@@ -166,6 +248,27 @@ class TransposedRows(Rows):
     def split(self, matrix: np.ndarray) -> Any:
         """Return the transpose."""
         return np.ascontiguousarray(matrix.T)
+
+
+class PairRows(Rows):
+    """Points of two vectors: one below the other.
+
+    Parameters
+    ----------
+    first : int
+        Length of the first.
+    """
+
+    def __init__(self, first: int):
+        self.first = first
+
+    def stacked(self, point: Any) -> np.ndarray:
+        """Return both vectors in a row."""
+        return np.concatenate(list(point))
+
+    def split(self, matrix: np.ndarray) -> Any:
+        """Return the two vectors."""
+        return [matrix[: self.first], matrix[self.first :]]
 
 
 class ComplexRows(Rows):

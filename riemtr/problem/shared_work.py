@@ -24,6 +24,9 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
     False where there is none at that point; differences of gradients take its place.
 ``hessian_matrix()`` at a point
     The Euclidean Hessian as an array, if forming it is cheap.
+``derivative_bounds(radius)`` at a point
+    Bounds of the derivatives within that radius and of their rounding errors, a
+    :class:`riemtr.problem.DerivativeBounds`: certificates then prove how far the minimizer is.
 ``precondition(vector)`` at a point
     The inverse of an approximate Hessian, symmetric and positive definite on tangent vectors.
 ``rounds_matrix`` at a point

@@ -24,6 +24,7 @@ from riemtr.data import (
 from riemtr.errors import unknown_name
 from riemtr.manifolds import FixedRank, Grassmann, PositiveDefinite, Product, Sphere, Stiefel
 from riemtr.problem import Problem
+from riemtr.problem.quadratic import PairRows, QuadraticCost, Rows
 from riemtr.problems.dictionary_learning import dictionary_problem
 from riemtr.problems.random_data import symmetric_matrix
 from riemtr.problems.registry import Case, Truth, register
@@ -52,12 +53,7 @@ def rayleigh(rng: np.random.Generator, n: int = 50) -> Case:
     matrix = symmetric_matrix(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     sphere = Sphere(n)
-    problem = Problem(
-        sphere,
-        lambda x: float(x @ (matrix @ x)),
-        euclidean_gradient=lambda x: 2.0 * (matrix @ x),
-        euclidean_hessian=lambda x, v: 2.0 * (matrix @ v),
-    )
+    problem = Problem(sphere, QuadraticCost(2.0 * matrix, Rows()))
     target = vectors[:, 0]
     truth = Truth(
         cost=float(values[0]),
@@ -196,12 +192,7 @@ def invariant_subspace(rng: np.random.Generator, n: int = 20, k: int = 3) -> Cas
     matrix = symmetric_matrix(rng, n)
     values, vectors = np.linalg.eigh(matrix)
     manifold = Grassmann(n, k)
-    problem = Problem(
-        manifold,
-        lambda x: float(np.sum(x * (matrix @ x))),
-        euclidean_gradient=lambda x: 2.0 * (matrix @ x),
-        euclidean_hessian=lambda x, v: 2.0 * (matrix @ v),
-    )
+    problem = Problem(manifold, QuadraticCost(2.0 * matrix, Rows()))
     target = vectors[:, :k]
     truth = Truth(
         cost=float(values[:k].sum()),
@@ -241,12 +232,7 @@ def brockett(rng: np.random.Generator, n: int = 10, k: int = 4) -> Case:
     weights = np.arange(k, 0, -1, dtype=float)
     values, vectors = np.linalg.eigh(matrix)
     manifold = Stiefel(n, k)
-    problem = Problem(
-        manifold,
-        lambda x: float(np.sum(x * (matrix @ x) * weights)),
-        euclidean_gradient=lambda x: 2.0 * (matrix @ x) * weights,
-        euclidean_hessian=lambda x, v: 2.0 * (matrix @ v) * weights,
-    )
+    problem = Problem(manifold, QuadraticCost(2.0 * matrix, Rows(), weights))
     target = vectors[:, :k]
     truth = Truth(
         cost=float(values[:k] @ weights),
@@ -308,9 +294,8 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
     .. math:: \min_{|u| = |v| = 1} -u'Mv
 
     on the product of ``Sphere(m)`` and ``Sphere(n)``. The minimum is minus the largest singular
-    value; every other pair of singular vectors is a saddle point. Derivatives are by autograd. The
-    truth is LAPACK's; ``truth.distance`` is the Euclidean distance from the leading pair, or from
-    minus it.
+    value; every other pair of singular vectors is a saddle point. The truth is LAPACK's;
+    ``truth.distance`` is the Euclidean distance from the leading pair, or from minus it.
 
     Parameters
     ----------
@@ -325,7 +310,8 @@ def singular_vectors(rng: np.random.Generator, m: int = 12, n: int = 8) -> Case:
     matrix = rng.standard_normal((m, n)) / math.sqrt(m)
     left, values, right = np.linalg.svd(matrix)
     manifold = Product([Sphere(m), Sphere(n)])
-    problem = Problem(manifold, lambda u, v: -(u @ matrix @ v))
+    joined = np.block([[np.zeros((m, m)), -matrix], [-matrix.T, np.zeros((n, n))]])
+    problem = Problem(manifold, QuadraticCost(joined, PairRows(m)))
 
     def distance(point: Any) -> float:
         u, v = point

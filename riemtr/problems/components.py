@@ -13,6 +13,7 @@ from riemtr.errors import ArgumentError
 from riemtr.manifolds import Grassmann, Sphere
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
+from riemtr.problem.pullback import DerivativeBounds, gamma
 from riemtr.problems.random_data import apart, orthonormal
 from riemtr.problems.registry import Case, Truth, register
 
@@ -20,6 +21,8 @@ from riemtr.problems.registry import Case, Truth, register
 _FIRST_SMOOTHING = 1.0
 # The factor between the smoothings of two stages.
 _SMOOTHING_FACTOR = 0.3
+# The largest third derivative of sqrt(x^2 + 1), at x = 1/2.
+_STEEPEST_THIRD = 1.5 / 1.25**2.5
 # The gradient norm at which a stage ends, as a share of the penalty's weight.
 _STAGE_TOLERANCE = 1e-2
 
@@ -85,6 +88,26 @@ class SparseComponentPoint:
     def hessian(self, vector: np.ndarray) -> np.ndarray:
         """Euclidean Hessian product."""
         return self._curvatures * vector - self._owner.covariance @ vector
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        r"""Bounds of the derivatives.
+
+        The third derivative of the root, :math:`-3 \varepsilon^2 x / (x^2 + \varepsilon^2)^{5/2}`,
+        is largest at :math:`x = \varepsilon/2`.
+        """
+        owner = self._owner
+        rounding = gamma(len(self._point) + 12, float(np.finfo(self._image.dtype).eps))
+        absolute = np.abs(owner.covariance)
+        largest = float(absolute.sum(axis=1).max())
+        terms = absolute @ np.abs(self._point) + owner.penalty * np.abs(self._point) / self._roots
+        asymmetry = 0.5 * float(np.abs(owner.covariance - owner.covariance.T).sum(axis=1).max())
+        size = largest + float(self._curvatures.max())
+        return DerivativeBounds(
+            size,
+            _STEEPEST_THIRD * owner.penalty / owner.smoothing**2,
+            rounding * float(np.linalg.norm(terms)) + asymmetry,
+            rounding * size + asymmetry,
+        )
 
 
 @register("sparse-pca")

@@ -22,6 +22,8 @@ from riemtr.data.partitioned import Partitioned, Projection
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
+from riemtr.problem.pullback import DerivativeBounds, gamma
+from riemtr.problems.surrogates import LOG_COSH_THIRD
 from riemtr.problems.weighted_gram import weighted_gram
 
 # The first smoothing parameter of the continuation, as a share of the data's scale.
@@ -36,6 +38,8 @@ _NARROW_ENTRIES = 10**7
 _NARROW_TOLERANCE = 3e-5
 # Floats between the rows of that copy: rows a power of two apart share a few lines of the cache.
 _PADDING = 16
+# Exponent beyond which an exponential is as good as infinite, and far from overflow.
+_LARGEST_EXPONENT = 600.0
 # Accuracy from which on a Hessian matrix may be multiplied in single precision.
 _SINGLE_ACCURACY = 1e-6
 
@@ -112,6 +116,7 @@ class DictionaryPoint:
     def __init__(self, owner: DictionaryCost, point: np.ndarray):
         self._data = owner.data
         self._mu = owner.mu
+        self._point = point
         self._samples = owner.data.shape[1]
         coefficients = point.astype(owner.data.dtype, copy=False) @ owner.data
         magnitude = np.abs(coefficients)
@@ -161,6 +166,36 @@ class DictionaryPoint:
             if np.isfinite(rough).all():
                 return rough.astype(self._data.dtype, copy=False)
         return weighted_gram(self._data, self._weights, active, self._data.dtype)
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        r"""Bounds of the derivatives, from the lengths of the samples.
+
+        The third derivative of h is at most :math:`4/(\sqrt{27}\mu^2)`, and
+        :math:`8 e^{-2|z|/\mu}/\mu^2` where samples are inactive. A coefficient is a sum of n terms,
+        whose error its own curvature passes on to the slope; a gradient is one of p terms.
+        """
+        mu, count = self._mu, self._samples
+        precision = float(np.finfo(self._data.dtype).eps)
+        lengths = np.sqrt(np.einsum("ij,ij->j", self._data, self._data, dtype=float))
+        # Within the radius each magnitude falls by so much at most.
+        nearer = np.exp(np.minimum(2.0 * lengths * radius / mu, _LARGEST_EXPONENT))
+        thirds = np.minimum(LOG_COSH_THIRD, 8.0 * self._decay * nearer)
+        third = float(thirds @ lengths**3) / (count * mu * mu)
+        weights = np.asarray(self._weights, dtype=float)
+        hessian = float(weights @ lengths**2)
+        # Errors of z / mu, which slopes take over times their curvature h'' mu, and weights
+        # relatively times 2.
+        size = float(norm(self._point))
+        ratios = gamma(len(self._data) + 3, precision) * size * lengths / mu
+        slopes = weights * count * mu * ratios * np.exp(2.0 * ratios) + 8.0 * precision
+        gradient = float(slopes @ lengths) / count
+        gradient += gamma(count + 3, precision) * float(lengths.mean())
+        products = 2.0 * ratios * np.exp(2.0 * ratios)
+        products += gamma(count + len(self._data) + 20, precision)
+        # Columns beside which a matrix is not formed have weights of eps / mu at most.
+        left_out = 4.0 * precision * float(lengths @ lengths) / (count * mu)
+        curvature = float((weights * products) @ lengths**2) + left_out
+        return DerivativeBounds(hessian, third, gradient, curvature)
 
 
 def smoothings(mu: float, scale: float) -> Iterator[tuple[float, float]]:

@@ -11,6 +11,7 @@ from riemtr.arguments import check_nonnegative, integer
 from riemtr.manifolds import Grassmann, Stiefel
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
+from riemtr.problem.pullback import DerivativeBounds, gamma
 from riemtr.problems.random_data import apart, definite, orthonormal, symmetric_matrix
 from riemtr.problems.registry import Case, Truth, register
 
@@ -40,7 +41,7 @@ class ProcrustesPoint:
     """The error at one point: the residual gives value and gradient."""
 
     def __init__(self, owner: ProcrustesCost, point: np.ndarray):
-        self._design = owner.design
+        self._design, self._target, self._point = owner.design, owner.target, point
         self._residual = owner.design @ point - owner.target
 
     @lazy
@@ -56,6 +57,16 @@ class ProcrustesPoint:
     def hessian(self, vector: np.ndarray) -> np.ndarray:
         """Euclidean Hessian product."""
         return self._design.T @ (self._design @ vector)
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        """Bounds of the derivatives: the third is zero."""
+        precision, (m, n) = float(np.finfo(self._residual.dtype).eps), self._design.shape
+        absolute = np.abs(self._design)
+        size = float((absolute.T @ absolute).sum(axis=1).max()) * (1.0 + gamma(m + n))
+        error = gamma(n + 2, precision) * (absolute @ np.abs(self._point) + np.abs(self._target))
+        error += gamma(m + 2, precision) * np.abs(self._residual)
+        gradient = float(np.linalg.norm(absolute.T @ error))
+        return DerivativeBounds(size, 0.0, gradient, gamma(m + n + 4, precision) * size)
 
 
 @register("procrustes")

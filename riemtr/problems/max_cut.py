@@ -95,7 +95,7 @@ def max_cut(
     named = rank * (rank - 1) // 2 * rank * n <= _SYMMETRY_ENTRIES
     problem = Problem(
         manifold,
-        QuadraticCost(half, TransposedRows(), Relaxation(half)),
+        QuadraticCost(half, TransposedRows(), relaxation=Relaxation(half)),
         symmetries=_turned if named else None,
     )
     truth = Truth(details={"weights": matrix, "best_cut": _rounding(matrix, degrees.sum())})

@@ -13,8 +13,10 @@ from riemtr.arguments import check_nonnegative, integer
 from riemtr.manifolds import Rotations, Stiefel
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
+from riemtr.problem.pullback import DerivativeBounds, gamma
 from riemtr.problems.random_data import apart, orthonormal, symmetric_stack
 from riemtr.problems.registry import Case, Truth, register
+from riemtr.problems.surrogates import LOG_COSH_THIRD
 
 
 def frame_distance(frame: np.ndarray, planted: np.ndarray) -> float:
@@ -48,6 +50,12 @@ class DiagonalisationCost:
         self.matrices = matrices
         self.square = float(np.sum(matrices**2))
 
+    @lazy
+    def squares(self) -> float:
+        """Sum of the squared norms of the matrices of magnitudes, and so of the matrices' own."""
+        sums = np.abs(self.matrices).sum(axis=2).max(axis=1)
+        return float(np.sum(sums**2)) * (1.0 + gamma(4 * self.matrices.shape[1]))
+
     def at(self, point: np.ndarray) -> DiagonalisationPoint:
         """Return the shared work at one point."""
         return DiagonalisationPoint(self, point)
@@ -57,7 +65,7 @@ class DiagonalisationPoint:
     """The cost at one point: the products A_k X serve everything."""
 
     def __init__(self, owner: DiagonalisationCost, point: np.ndarray):
-        self._owner = owner
+        self._owner, self._point = owner, point
         self._images = owner.matrices @ point
         self._diagonals = np.sum(point * self._images, axis=1, keepdims=True)
 
@@ -77,6 +85,23 @@ class DiagonalisationPoint:
         terms = (self._owner.matrices @ vector) * self._diagonals
         terms += self._images * changes
         return -2.0 * np.sum(terms, axis=0)
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        r"""Bounds of the derivatives of a quartic, the same for every direction.
+
+        For one column :math:`\tfrac12 (x'Ax)^2` has along u the second derivative
+        :math:`4 (u'Ax)^2 + 2 (x'Ax)(u'Au)` and the third :math:`12 (u'Ax)(u'Au)`.
+        """
+        owner = self._owner
+        count, n, _ = owner.matrices.shape
+        longest = float(np.linalg.norm(self._point, axis=0).max())
+        images = np.abs(owner.matrices) @ np.abs(self._point)
+        diagonals = np.sum(np.abs(self._point) * images, axis=1, keepdims=True)
+        terms = 2.0 * float(np.linalg.norm(np.sum(images * diagonals, axis=0)))
+        rounding = gamma(3 * n + count + 10, float(np.finfo(self._images.dtype).eps))
+        hessian = 6.0 * owner.squares * longest**2
+        third = 12.0 * owner.squares * (longest + radius)
+        return DerivativeBounds(hessian, third, rounding * terms, n * rounding * hessian)
 
 
 @register("joint-diagonalisation")
@@ -205,6 +230,25 @@ class IndependencePoint:
         along *= self._curvatures
         return self._data @ along.T
 
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        """Bounds of the derivatives, from the lengths of the samples.
+
+        The third derivative is a sum over columns u of cubes of <u, y>, which is largest for one.
+        """
+        n, count = self._data.shape
+        precision = float(np.finfo(self._data.dtype).eps)
+        lengths = np.sqrt(np.einsum("ij,ij->j", self._data, self._data))
+        third = LOG_COSH_THIRD * float(np.mean(lengths**3))
+        # All sources of a sample: slopes are at most 1 and so are curvatures.
+        sources = gamma(n + 3, precision) * lengths * math.sqrt(n)
+        columns = math.sqrt(len(self._sources))
+        slopes = sources + 8.0 * precision * columns
+        gradient = float(slopes @ lengths) / count
+        gradient += gamma(count + 3, precision) * columns * float(np.mean(lengths))
+        products = 2.0 * sources + gamma(count + n + 100, precision)
+        curvature = float(products @ lengths**2) / count
+        return DerivativeBounds(float(np.mean(lengths**2)), third, gradient, curvature)
+
 
 @register("ica")
 def ica(rng: np.random.Generator, n: int = 6, draws: int = 400) -> Case:
@@ -275,6 +319,27 @@ class TensorCost:
         n = len(tensor)
         self.flat = tensor.reshape(n * n, n * n)
 
+    @lazy
+    def absolute(self) -> TensorCost:
+        """The cost of the tensor of magnitudes."""
+        n = math.isqrt(len(self.flat))
+        return TensorCost(np.abs(self.flat).reshape(n, n, n, n))
+
+    @lazy
+    def asymmetry(self) -> float:
+        """Norm of what rounding has left of the tensor beside its symmetric part, at most."""
+        n = math.isqrt(len(self.flat))
+        tensor = self.flat.reshape(n, n, n, n)
+        # Three exchanges of neighbours, of which six at most make any order.
+        exchanges = ((1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2))
+        gaps = (np.linalg.norm(tensor - tensor.transpose(order)) for order in exchanges)
+        return 6.0 * float(max(gaps))
+
+    @lazy
+    def size(self) -> float:
+        """Bound of the values of the tensor at unit vectors."""
+        return float(np.linalg.norm(self.flat)) * (1.0 + gamma(self.flat.size))
+
     def at(self, point: np.ndarray) -> TensorPoint:
         """Return the shared work at one point."""
         return TensorPoint(self, point)
@@ -286,6 +351,7 @@ class TensorPoint:
     def __init__(self, owner: TensorCost, point: np.ndarray):
         n, columns = point.shape
         pairs = (point[:, None, :] * point).reshape(n * n, columns)
+        self._owner = owner
         # One matrix for each column, first.
         self._slices = (pairs.T @ owner.flat).reshape(columns, n, n)
         self._images = self._applied(point)
@@ -307,6 +373,20 @@ class TensorPoint:
     def hessian(self, vector: np.ndarray) -> np.ndarray:
         """Euclidean Hessian product."""
         return -12.0 * self._applied(vector)
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        """Bounds of the derivatives of a quartic, 12 T(x, x, u, u) and 24 T(x, u, u, u)."""
+        owner, n = self._owner, len(self._point)
+        longest = float(np.linalg.norm(self._point, axis=0).max())
+        precision = float(np.finfo(self._images.dtype).eps)
+        rounding = gamma(n * n + n + 10, precision)
+        terms = owner.absolute.at(np.abs(self._point)).gradient
+        columns = math.sqrt(self._point.shape[1])
+        gradient = rounding * float(np.linalg.norm(terms))
+        gradient += 4.0 * owner.asymmetry * columns * longest**3
+        hessian, third = 12.0 * owner.size * longest**2, 24.0 * owner.size * (longest + radius)
+        error = rounding * hessian + 12.0 * owner.asymmetry * longest**2
+        return DerivativeBounds(hessian, third, gradient, error)
 
 
 @register("tensor-decomposition")

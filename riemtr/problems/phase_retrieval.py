@@ -11,6 +11,7 @@ from riemtr.errors import ArgumentError
 from riemtr.manifolds import Euclidean
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
+from riemtr.problem.pullback import DerivativeBounds, gamma
 from riemtr.problems.random_data import apart
 from riemtr.problems.registry import Case, Truth, register
 
@@ -30,6 +31,14 @@ class PhaseRetrievalCost:
         self.vectors, self.squares = vectors, squares
         self.adjoint = np.ascontiguousarray(vectors.conj().T)
 
+    @lazy
+    def size(self) -> float:
+        """Bound of the squared norm of the matrix of measurements."""
+        sums = np.abs(self.adjoint @ self.vectors).sum(axis=1)
+        return float(sums.max()) + gamma(4 * self.vectors.size) * float(
+            np.linalg.norm(self.vectors) ** 2
+        )
+
     def at(self, point: np.ndarray) -> PhaseRetrievalPoint:
         """Return the shared work at one point."""
         return PhaseRetrievalPoint(self, point)
@@ -39,7 +48,7 @@ class PhaseRetrievalPoint:
     """The error at one point: one product with the measurements serves everything."""
 
     def __init__(self, owner: PhaseRetrievalCost, point: np.ndarray):
-        self._owner = owner
+        self._owner, self._point = owner, point
         self._measured = owner.vectors @ (point[0] + 1j * point[1])
         self._errors = np.abs(self._measured) ** 2 - owner.squares
 
@@ -58,6 +67,31 @@ class PhaseRetrievalPoint:
         along = self._owner.vectors @ (vector[0] + 1j * vector[1])
         changes = 2.0 * (self._measured.conj() * along).real
         return self._returned(self._errors * along + changes * self._measured)
+
+    def derivative_bounds(self, radius: float) -> DerivativeBounds:
+        r"""Bounds of the derivatives of a quartic.
+
+        One measurement a, of size s = \|az\| and error e, has along u the second derivative
+        :math:`2 \operatorname{Re}(\overline{az}\,au)^2 + e|au|^2` and the third
+        :math:`6 \operatorname{Re}(\overline{az}\,au)|au|^2`.
+        """
+        owner, precision = self._owner, float(np.finfo(self._errors.dtype).eps)
+        count, n = owner.vectors.shape
+        sizes, errors = np.abs(self._measured), np.abs(self._errors)
+        lengths = np.linalg.norm(owner.vectors, axis=1)
+        hessian = float(np.max(2.0 * sizes**2 + errors)) * owner.size / count
+        third = 6.0 * float(np.max((sizes + lengths * radius) * lengths)) * owner.size / count
+        # Errors of measurements, of their squares, and of the terms of the gradient.
+        measured = gamma(4 * n + 16, precision) * lengths * float(np.linalg.norm(self._point))
+        squared = 2.0 * (sizes + measured) * measured
+        squared += 4.0 * precision * (sizes**2 + np.abs(owner.squares))
+        terms = errors * measured + squared * (sizes + measured)
+        terms += gamma(4 * count + 32, precision) * errors * sizes
+        gradient = float(terms @ lengths) / count
+        products = squared + 4.0 * sizes * measured
+        products += gamma(4 * (count + n) + 32, precision) * (2.0 * sizes**2 + errors)
+        curvature = float(products @ lengths**2) / count
+        return DerivativeBounds(hessian, third, gradient, curvature)
 
     def _returned(self, values: np.ndarray) -> np.ndarray:
         image = self._owner.adjoint @ values / len(values)

@@ -37,6 +37,9 @@ _LEAST_RATIO = 1.5
 # The least narrow variance beside the wide one: exact zeros have none, and an infinite slope.
 _NARROWEST = 1e-8
 
+LOG_COSH_THIRD = 4.0 / math.sqrt(27.0)
+"""Bound of the third derivative of log cosh, 2 |t| (1 - t^2) for t = tanh, at t^2 = 1/3."""
+
 Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
 """The arrays of h, h' and h''."""
 

@@ -73,7 +73,7 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
     manifold = Oblique(2, n)
     problem = Problem(
         manifold,
-        QuadraticCost(-hermitian, ComplexRows(), Relaxation(-hermitian)),
+        QuadraticCost(-hermitian, ComplexRows(), relaxation=Relaxation(-hermitian)),
         symmetries=lambda point: [np.stack([-point[1], point[0]])],
     )
 

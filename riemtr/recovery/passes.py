@@ -5,7 +5,8 @@ complement of those before. A few of them are rounded by linear programming. If 
 exactly sparse, the data follow the model: all rows are snapped onto their zeros or rounded, and
 those found wanting are polished and, if that fails, solved for again on the complement of the good
 ones. If not, all rows are refined together, or rounded if that is not wanted. The evidence for
-every row is gathered on the sample, and what is claimed of all samples is proved on all of them.
+every row is gathered on the sample; :mod:`riemtr.recovery.reporting` proves on all samples what is
+claimed of them.
 """
 
 from __future__ import annotations
@@ -35,17 +36,13 @@ from riemtr.recovery.evidence import (
     came_back,
     dependence,
     dependence_limit,
-    doubts,
-    doubts_of_mixing,
-    doubts_of_sharing,
-    doubts_of_values,
     replace_dependent,
     sort_rows,
     sparser_combinations,
 )
-from riemtr.recovery.exact_rows import FEWEST_DIGITS, Snapped, on_many_zeros, prove, snap
+from riemtr.recovery.exact_rows import FEWEST_DIGITS, Snapped, snap
 from riemtr.recovery.refining import Refined, refine
-from riemtr.recovery.report import Atom, Encoder, NormalForm, Recovery, mean_share, normal_form
+from riemtr.recovery.report import Atom, NormalForm, normal_form
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.solving import (
     RowSolver,
@@ -222,7 +219,7 @@ class Run:
         For a mean that is zero, p |mean|^2 of whitened samples has a chi-squared distribution.
         """
         n, p = self.samples.shape
-        share = float(self._mean @ self._mean) / self.scale**2
+        share = float(self.mean @ self.mean) / self.scale**2
         excess = p * share / max(1.0 - share, 1.0 / p) - n
         return excess > _OFFSET_DEVIATIONS * math.sqrt(2.0 * n)
 
@@ -247,14 +244,14 @@ class Run:
         return float(np.mean([self.inspector.inspect(each).zeros for each in self._first[1]]))
 
     @cached_property
-    def _mean(self) -> np.ndarray:
+    def mean(self) -> np.ndarray:
         """The mean of the whitened samples that were taken."""
         return self.samples.mean(axis=1, dtype=np.float64)
 
     @cached_property
     def is_independent(self) -> bool:
         """Whether the magnitudes of the rows solved for are independent of each other."""
-        return self._is_independent(_columns(self._first[0]))
+        return self._is_independent(columns(self._first[0]))
 
     def _is_independent(self, directions: np.ndarray) -> bool:
         rows = directions.T @ self.samples
@@ -293,7 +290,7 @@ class Run:
             rows = [*self.known, *(self._row(each, None, 0) for each in self._solve(0))]
         if plan.rounding:
             rows = self._unmix(self._repeat(rows))
-        if plan.refine is None or self._sort(rows).some_exact or len(rows) == 1:
+        if plan.refine is None or self.sort(rows).some_exact or len(rows) == 1:
             return rows
         exact = [row for row in rows if row.exact]
         if len(exact) == len(rows):
@@ -311,7 +308,7 @@ class Run:
         """
         for attempt in range(1, _ATTEMPTS + 1):
             rows = self._polish(rows, attempt)
-            good = self._sort(rows).good
+            good = self.sort(rows).good
             exact = sum(row.exact for row in rows)
             if len(good) == len(rows) or 0 < 2 * exact < len(rows):
                 break
@@ -328,13 +325,13 @@ class Run:
         deflation = self._restarted(self.known)
         missing = self.white.rank - deflation.found
         if self.plan.order == "joint" and missing > 1:
-            near = _columns(self._rough) if start == 0 and len(self._rough) == missing else None
+            near = columns(self._rough) if start == 0 and len(self._rough) == missing else None
             return self._solve_at_once(f"joint/{start}", start, Part(), near)
         solves = []
         for number in range(missing):
             solves.append(self.solve_row(start))
             deflation.set_aside(solves[-1].direction)
-            self._tick("solve", number + 1, missing)
+            self.tick("solve", number + 1, missing)
         return solves
 
     def _solve_at_once(
@@ -348,7 +345,7 @@ class Run:
         record = self._recall(
             name, lambda: solve_jointly(data, self._relative, seed, begin, **limit)
         )
-        self._tick("solve", len(lift.T), len(lift.T))
+        self.tick("solve", len(lift.T), len(lift.T))
         directions = lift @ record["points"]
         directions /= np.linalg.norm(directions, axis=0)
         rows = directions.T.astype(self.samples.dtype) @ self.samples
@@ -413,12 +410,12 @@ class Run:
                 roundings.append(self.helpers.submit(self._round, name, direction))
             in_turn = self.plan.rounding and self.plan.order == "rounded"
             deflation.set_aside(self._round(name, direction).direction if in_turn else direction)
-            self._tick("solve", number + 1, missing, attempt)
+            self.tick("solve", number + 1, missing, attempt)
         found = self._finish(roundings, "round", attempt) if roundings else [None] * missing
         rows = list(kept)
         for solve, each in zip(solves, found, strict=True):
             rows.append(self._row(solve, each, attempt))
-            self._tick("inspect", len(rows) - len(kept), missing, attempt)
+            self.tick("inspect", len(rows) - len(kept), missing, attempt)
         return rows
 
     def _restarted(self, kept: Sequence[Atom]) -> Deflation:
@@ -443,23 +440,23 @@ class Run:
     # -- rounding -------------------------------------------------------------------------------
 
     @cached_property
-    def _rounder(self) -> Rounder:
+    def rounder(self) -> Rounder:
+        """Who rounds against the samples."""
         return Rounder(self.samples)
 
     def _round(self, name: str, direction: np.ndarray, rounder: Rounder | None = None) -> Rounding:
         """Round a direction against the samples, or those of a rounder; without the dual."""
 
         def work() -> Record:
-            return asdict(replace((rounder or self._rounder).round(direction), dual=np.empty(0)))
+            return asdict(replace((rounder or self.rounder).round(direction), dual=np.empty(0)))
 
         record = self._recall(name, work)
         return Rounding(**{field.name: record[field.name] for field in fields(Rounding)})
 
-    def only_row(self) -> Atom:
-        """Return one row alone, rounded against all the data."""
+    def first_row(self) -> Atom:
+        """Return one row alone, rounded."""
         solve = self.solve_row(0)
-        row = self._row(solve, self._round("round/0/0", solve.direction), 0)
-        return self._proved([row], self._sort([row]))[0]
+        return self._row(solve, self._round("round/0/0", solve.direction), 0)
 
     def _probe(self, solves: Sequence[Solve], name: str) -> list[np.ndarray]:
         """Return a few directions on their zeros, to see whether the data follow the model.
@@ -470,12 +467,12 @@ class Run:
         few = len(solves) <= _FEW_ROWS
         count = len(solves) if few else min(max(len(solves) // 4, 1), _MOST_PROBES)
         chosen = np.linspace(0, len(solves) - 1, count).astype(int)
-        directions = _columns(solves)
+        directions = columns(solves)
         found = self._snapped(directions[:, chosen])
         if self._holds(found):
             return found
         if self.plan.order == "joint" and len(solves) > 1:
-            free = self._freed(directions, Part(few=True, even=self.even))
+            free = self.freed(directions, Part(few=True, even=self.even))
             found = self._snapped(free[:, chosen])
             if self._holds(found):
                 return found
@@ -511,7 +508,7 @@ class Run:
         """Return rows on their zeros where these determine them, and rounded rows elsewhere."""
         directions = np.column_stack([solve.direction for solve in solves])
         if self.follows_model and self.plan.order == "joint" and len(solves) > 1:
-            directions = self._freed(directions, Part(even=self.even))
+            directions = self.freed(directions, Part(even=self.even))
         snapped = snap(self.samples, self.inspector.lengths, directions)
         self._learn_precision(snapped)
         rows = {}
@@ -527,7 +524,7 @@ class Run:
         found_by = dict(zip(tasks, self._finish(list(tasks.values()), "round", 0), strict=True))
         for number, rounding in found_by.items():
             rows[number] = self._row(solves[number], rounding, 0)
-        self._tick("inspect", len(rows), len(rows))
+        self.tick("inspect", len(rows), len(rows))
         return [rows[number] for number in range(len(solves))]
 
     def _learn_precision(self, snapped: Snapped) -> None:
@@ -539,7 +536,7 @@ class Run:
             typical = left[left <= _ALIKE * np.median(left)]
             self.inspector.precision = _PRECISION_MARGIN * float(typical.max())
 
-    def _freed(self, directions: np.ndarray, part: Part) -> np.ndarray:
+    def freed(self, directions: np.ndarray, part: Part) -> np.ndarray:
         """Return the directions without the constraint that they are orthogonal."""
         data, lift = self._prepared(part)
         near = np.linalg.pinv(lift) @ directions
@@ -561,7 +558,7 @@ class Run:
         With \\|r\\| = 1 and <r, q> = 1, \\|q\\| is at least 1, so \\|q'Y\\|_1 / \\|q\\| falls in
         every round: this is descent for the l1 norm itself over the sphere.
         """
-        sorting = self._sort(rows)
+        sorting = self.sort(rows)
         chosen = [i for i in sorting.bad if sorting.some_exact and not rows[i].exact]
 
         def polished(index: int) -> Atom:
@@ -588,9 +585,9 @@ class Run:
         tried: set[tuple[int, int]] = set()  # of rows as they are now
         attempts = 0
         while any(row.exact and row.zeros for row in rows):
-            self._tick("unmix", attempts, None)
+            self.tick("unmix", attempts, None)
             form = self._normal_form(rows)
-            X = self._some_coefficients(form)
+            X = self.some_coefficients(form)
             exact = [k for k, i in enumerate(form.order) if rows[i].exact and rows[i].zeros]
             self.sparser = sparser_combinations(X, exact)
             better = self.sparser.values()
@@ -620,13 +617,13 @@ class Run:
         assert self.plan.refine is not None
         own = rows[len(self.known) :]
         first = [row.result for row in own]
-        starts = [first, *self._other_starts(_columns(first))]
+        starts = [first, *self.other_starts(columns(first))]
         chosen = min(starts, key=lambda solves: sum(solve.cost for solve in solves))
-        begin = _columns(chosen)
-        others = [_columns(each) for each in starts if each is not chosen]
+        begin = columns(chosen)
+        others = [columns(each) for each in starts if each is not chosen]
         basis = self._restarted(self.known).rotation[:, len(self.known) :]
         record = self._recall("refine", lambda: self._refined_record(basis, begin))
-        self._tick("refine", 1, 1)
+        self.tick("refine", 1, 1)
         self.refined = Refined(**{each.name: record[each.name] for each in fields(Refined)})
         directions = basis @ self.refined.directions
         depends = dependence(directions.T @ self.samples)
@@ -655,7 +652,7 @@ class Run:
             data = Blocks(samples, self.pool)
         elif samples is not self.samples:
             data = Blocks(turn.astype(data.dtype) @ data.array, self.pool)
-        self._tick("refine", 0, 1)
+        self.tick("refine", 0, 1)
         assert self.plan.refine is not None
         return refine(data, samples, basis.T @ begin, self.plan.refine, self._relative)
 
@@ -663,7 +660,7 @@ class Run:
         assert self.refined is not None
         return self.refined.standard_errors(self.white.inverse.astype(np.float64) @ basis)
 
-    def _other_starts(self, directions: np.ndarray) -> list[list[Solve]]:
+    def other_starts(self, directions: np.ndarray) -> list[list[Solve]]:
         """Solve for all rows from further starts, as many as asked for or as rows may need.
 
         Rows whose magnitudes depend on each other are not plausible, whoever finds them again.
@@ -676,7 +673,7 @@ class Run:
         found = []
         for start in range(1, wanted):
             found.append(self._solve(start if plan.order == "joint" else _ATTEMPTS + start))
-            self._tick("starts", start, wanted - 1)
+            self.tick("starts", start, wanted - 1)
         return found
 
     def _recall(self, name: str, work: Callable[[], Record]) -> Record:
@@ -710,193 +707,36 @@ class Run:
         )
 
     def _normal_form(self, rows: list[Atom]) -> NormalForm:
-        directions = np.column_stack(replace_dependent(rows, self._sort(rows)))
+        directions = np.column_stack(replace_dependent(rows, self.sort(rows)))
         return normal_form(directions, self.white.matrix, self.white.inverse, self.gram)
 
-    def _vanishing(self, form: NormalForm) -> np.ndarray:
+    def vanishing(self, form: NormalForm) -> np.ndarray:
+        """Return what coefficients of each row are zero to rounding, relative to their sample."""
         return np.array([self.inspector.vanishing(q) for q in form.directions.T])
 
-    def _some_coefficients(self, form: NormalForm) -> np.ndarray:
+    def some_coefficients(self, form: NormalForm) -> np.ndarray:
         """Return the coefficients of the samples."""
         matrix = form.scales[:, None] * form.directions.T
         X = matrix.astype(self.samples.dtype) @ self.samples
-        clear_rounding(X, self.inspector.lengths, form.scales, self._vanishing(form))
+        clear_rounding(X, self.inspector.lengths, form.scales, self.vanishing(form))
         return X
 
-    def _sort(self, rows: list[Atom]) -> Sorting:
+    def sort(self, rows: list[Atom]) -> Sorting:
+        """Tell good rows from those found wanting."""
         seen = self.inspector
         return sort_rows(rows, seen.counts, seen.noise_flatness)
 
     def _finish(self, tasks: Sequence[Future[T]], stage: str, attempt: int) -> list[T]:
-        return self.helpers.finish(tasks, lambda done: self._tick(stage, done, len(tasks), attempt))
+        return self.helpers.finish(tasks, lambda done: self.tick(stage, done, len(tasks), attempt))
 
-    def _tick(self, stage: str, done: int, total: int | None, attempt: int = 0) -> None:
+    def tick(self, stage: str, done: int, total: int | None, attempt: int = 0) -> None:
+        """Say how far a stage is."""
         again = f"again, attempt {attempt}" if attempt else ""
         self.watch(Progress(stage, done, total, time.perf_counter() - self.begin, again))
 
-    # -- the report -----------------------------------------------------------------------------
 
-    def report(self, rows: list[Atom]) -> Recovery:
-        """Reconstruct dictionary and coefficients, and judge every row."""
-        self._tick("report", 0, 3)
-        sorting = self._sort(rows)
-        rows = self._proved(rows, sorting)
-        self._tick("report", 1, 3)
-        directions = np.column_stack(replace_dependent(rows, sorting))
-        form = normal_form(directions, self.white.matrix, self.white.inverse, self.gram)
-        some = self._some_coefficients(form)
-        if not all(row.exact for row in rows):
-            depends = dependence(some)
-            for place, number in enumerate(form.order):
-                rows[number] = replace(rows[number], dependence=float(depends[place]))
-        rows = self._few_values(rows, form, some)
-        lost = self.white.residual
-        atoms = [
-            replace(row, doubts=(*row.doubts, *doubts(row, rows, i, sorting, lost)))
-            for i, row in enumerate(rows)
-        ]
-        for i in sorting.dependent:  # their directions were replaced, and evidence with them
-            seen = self.inspector.inspect(directions[:, i])
-            atoms[i] = replace(
-                atoms[i],
-                rounding=None,
-                direction=directions[:, i],
-                zeros=seen.zeros,
-                exact=False,
-                forced=seen.forced,
-                standard_error=math.nan,
-            )
-        atoms = [atoms[i] for i in form.order]
-        share = mean_share(self._mean, self.white.inverse, self.gram, self.data.shape[1])
-        X, zeros = self._coefficients(form)
-        self._tick("report", 2, 3)
-        if zeros is not None:  # as counted before, but for what rounding decides
-            atoms = [replace(atom, zeros=int(n)) for atom, n in zip(atoms, zeros, strict=True)]
-        kind = X.dtype
-        conditions = np.array([self.inspector.condition(q) for q in form.directions.T])
-        found = Recovery(
-            dictionary=form.dictionary.astype(kind, copy=False),
-            coefficients=X,
-            directions=form.directions.astype(kind, copy=False),
-            encoder=Encoder(
-                form.unmixing.astype(kind, copy=False),
-                self.white.matrix,
-                form.scales,
-                conditions,
-                self.inspector.precision,
-            ),
-            atoms=tuple(atoms),
-            condition_number=self.white.condition_number,
-            mu=self.plan.mu,
-            seed=self.plan.seed,
-            mean_share=share,
-            refined="" if self.refined is None else self.refined.form,
-        )
-        self._tick("report", 3, 3)
-        return found.without_constant(self._place_of_constant(form)) if self.constant else found
-
-    def _place_of_constant(self, form: NormalForm) -> int:
-        return int(np.flatnonzero(np.asarray(form.order) == 0)[0])
-
-    def _proved(self, rows: list[Atom], sorting: Sorting) -> list[Atom]:
-        """Prove exact rows on all the data, and round the others against all of them."""
-        if not self.plan.rounding:
-            return rows
-        rows = list(rows)
-        exact = [i for i, row in enumerate(rows) if row.exact and row.zeros]
-        for i in exact:
-            if rows[i].rounding is not None:  # a linear program holds it by few of its zeros
-                rows[i] = replace(rows[i], direction=self._on_zeros(rows[i].direction))
-        if exact:
-            directions = np.column_stack([rows[i].direction for i in exact])
-            vanishing = np.array([self.inspector.vanishing(q) for q in directions.T])
-            samples = Blocks(self.samples, self.pool)
-            proof = prove(self.data, samples, self.share, directions, vanishing)
-            for place, i in enumerate(exact):
-                proved = proof.rounding(place, directions[:, place])
-                rows[i] = replace(rows[i], rounding=proved, zeros=int(proof.zeros[place]))
-        # Where the dual of all zeros leaves [-1, 1], another one may not; and rows that are not
-        # exactly sparse were rounded against the samples alone.
-        rounder: Rounder | None = None
-        for i, row in enumerate(rows):
-            if row.rounding is None or i in sorting.dependent or (row.certified and i in exact):
-                continue
-            if i in exact or self.share < 1.0:
-                rounder = rounder or (
-                    self._rounder if self.share == 1.0 else Rounder(self.white.data)
-                )
-                rounding = replace(rounder.round(row.direction), dual=np.empty(0))
-                direction = row.direction if row.exact else rounding.direction
-                rows[i] = replace(row, rounding=rounding, direction=direction)
-        return rows
-
-    def _on_zeros(self, direction: np.ndarray) -> np.ndarray:
-        """Return the direction of an exactly sparse row from many of its zeros."""
-        there = self.inspector.lengths > 0
-        units = (self.samples[:, there] / self.inspector.lengths[there]).T.astype(np.float64)
-        better, _ = on_many_zeros(units, direction, self.inspector.vanishing(direction))
-        return better
-
-    def _few_values(self, rows: list[Atom], form: NormalForm, some: np.ndarray) -> list[Atom]:
-        """Tell rows of few values, which zeros alone do not prove, and see if others find them."""
-        exact = [k for k, i in enumerate(form.order) if rows[i].exact and rows[i].zeros]
-        better = sparser_combinations(some, exact) if self.sparser is None else self.sparser
-        rows = list(rows)
-        if self.constant:  # whose row nobody sees: the others are numbered without it
-            gone = self._place_of_constant(form)
-            better = {
-                row: each._replace(other=each.other - (each.other > gone))
-                for row, each in better.items()
-                if each.other != gone
-            }
-        for place, doubt in doubts_of_mixing(better, exact, 0).items():
-            number = form.order[place]
-            rows[number] = replace(rows[number], doubts=(*rows[number].doubts, doubt))
-        unproved = doubts_of_values(some, exact) | (
-            doubts_of_mixing({}, exact, self.unmixed) if self.unmixed else {}
-        )
-        for place, doubt in doubts_of_sharing(
-            some, [each for each in exact if each not in unproved]
-        ).items():
-            number = form.order[place]
-            rows[number] = replace(rows[number], doubts=(*rows[number].doubts, doubt))
-        if not unproved or not self.plan.rounding:
-            return rows
-        lengths = self.inspector.lengths
-        others = [
-            snap(
-                self.samples, lengths, self._freed(_columns(each), Part(even=self.even))
-            ).directions
-            for each in self._other_starts(np.eye(len(rows)))
-        ]
-        for place, why in unproved.items():
-            number = form.order[place]
-            again = came_back(rows[number].direction[:, None], others)
-            rows[number] = replace(
-                rows[number], unproved=why, starts=len(others) + 1, came_back=int(again[0])
-            )
-        return rows
-
-    def _coefficients(self, form: NormalForm) -> tuple[Any, np.ndarray | None]:
-        """Return X = scales * Q'Y and its zeros, over the array of the whitened data if it may be.
-
-        Where Dask keeps the data, nothing is computed yet, and zeros are not counted.
-        """
-        matrix = form.scales[:, None] * form.directions.T
-        vanishing = self._vanishing(form)
-        if isinstance(self.data, Partitioned):
-            blocks = self.data.mapped(
-                _coefficients, matrix, form.scales, vanishing, rows=len(matrix)
-            )
-            return blocks.to_dask(), None
-        array = self.data.array
-        if not (self.owned and array.flags.writeable):
-            array = np.array(array, order="C")
-        overwritten = Blocks(array, self.pool).visit(_overwrite, matrix, form.scales, vanishing)
-        return array, np.sum(overwritten, axis=0)
-
-
-def _columns(solves: Sequence[Solve]) -> np.ndarray:
+def columns(solves: Sequence[Solve]) -> np.ndarray:
+    """Return the directions of solves, one in each column."""
     return np.column_stack([solve.direction for solve in solves])
 
 
@@ -924,22 +764,3 @@ def _gram(block: np.ndarray, first: int) -> tuple[np.ndarray]:
 
 def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return turn.astype(block.dtype) @ block
-
-
-def _overwrite(
-    block: np.ndarray, first: int, matrix: np.ndarray, scales: np.ndarray, vanishing: np.ndarray
-) -> np.ndarray:
-    """Replace whitened samples by their coefficients; count zeros where the sample is not zero."""
-    lengths = np.sqrt(np.einsum("ij,ij->j", block, block))
-    block[...] = matrix.astype(block.dtype) @ block
-    clear_rounding(block, lengths, scales, vanishing)
-    zeros = block == 0
-    return np.count_nonzero(zeros, axis=1) - np.count_nonzero(zeros.all(axis=0))
-
-
-def _coefficients(
-    block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, vanishing: np.ndarray
-) -> np.ndarray:
-    block = np.array(block)
-    _overwrite(block, 0, matrix, scales, vanishing)
-    return block

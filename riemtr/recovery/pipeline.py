@@ -25,6 +25,7 @@ from riemtr.progress import Progress, Watcher, watching
 from riemtr.recovery.passes import ORDERS, Plan, Run
 from riemtr.recovery.refining import FORMS
 from riemtr.recovery.report import Atom, Recovery, in_units_of
+from riemtr.recovery.reporting import only_row, report
 from riemtr.recovery.solving import RowSolver
 from riemtr.recovery.whitening import Preconditioned, check_range, in_safe_units
 from riemtr.recovery.whitening import precondition as whiten
@@ -184,7 +185,7 @@ def recover_dictionary(
             raise KeyboardInterrupt(
                 f"what was found is in {os.fspath(checkpoint)!r}: the same call continues there"
             ) from None
-        found = run.report(rows)
+        found = report(run, rows)
     atoms = tuple(in_units_of(atom, run.unit) for atom in found.atoms)
     if centre is not None:
         encoder = replace(found.encoder, centre=centre)
@@ -220,7 +221,7 @@ def recover_row(
         plan = replace(plan, mu=_scaled(mu, unit), seed=_seed(rng, None))
         plan = replace(plan, surrogate=LogCosh(plan.mu))
         run = Run(white, plan, owned=white.data is not data)
-        return in_units_of(run.only_row(), unit)
+        return in_units_of(only_row(run), unit)
 
 
 def _plan(

@@ -2,6 +2,7 @@
 
 from riemtr.solvers import observers
 from riemtr.solvers.arc import ARC
+from riemtr.solvers.baselines import CurvilinearSearch, PaperTRM, PerturbedGD, RandomizedTRM
 from riemtr.solvers.certificate import Certificate, certify
 from riemtr.solvers.distinct import Minimizer
 from riemtr.solvers.iteration import Iteration
@@ -53,6 +54,7 @@ __all__ = [
     "Certificate",
     "Certified",
     "CostBelow",
+    "CurvilinearSearch",
     "ExactTRM",
     "FixedRadius",
     "GradientNorm",
@@ -64,8 +66,11 @@ __all__ = [
     "MaxSeconds",
     "Minimizer",
     "Multistart",
+    "PaperTRM",
+    "PerturbedGD",
     "PracticalTRM",
     "RadiusPolicy",
+    "RandomizedTRM",
     "RatioTest",
     "Reason",
     "Result",

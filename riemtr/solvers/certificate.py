@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riemtr.arguments import check_nonnegative
+from riemtr.errors import OutOfTimeError
 from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Clock, Curvature, Evaluation, Threshold, as_problem
+from riemtr.problem.books import provide
 from riemtr.problem.cost_differences import (
     OFF_DOMAIN,
     RULE,
@@ -21,6 +24,7 @@ from riemtr.problem.cost_differences import (
     flat_probe,
     hessian_gap,
 )
+from riemtr.solvers.distance import Distance, estimated, is_cheap, is_small, proved, rounded_up
 from riemtr.solvers.stopping import Tolerances, default_tolerances
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
 
@@ -93,6 +97,14 @@ class Certificate(Summarised):
         All that is known of the curvature, for further questions; None for a saved certificate.
     evaluation : Evaluation or None
         The problem at the point, for bounds; None for a saved certificate.
+
+    Examples
+    --------
+    >>> import riemtr
+    >>> case = riemtr.problems.build("rayleigh", rng=0, n=10)
+    >>> known = riemtr.PracticalTRM().solve(case.problem, case.start).certificate
+    >>> known.distance_bound_is, bool(known.distance_bound < 1e-6)
+    ('proved', True)
     """
 
     verdict: str
@@ -115,11 +127,44 @@ class Certificate(Summarised):
             ("meaning", self.meaning),
             ("gradient norm", f"{self.gradient_norm:.2e}, of at most {self.tolerance:.2e}"),
             ("curvature", self.curvature_in_words),
+            *([("minimizer", self.distance_in_words)] if self.distance_in_words else []),
         )
         if self.__dict__.get("gap") is not None:  # printing computes nothing
             pairs += (("best anywhere", f"no point is lower by more than {self.gap:.1e}"),)
         tone = GOOD if self.verdict == MINIMIZER else DOUBTFUL
         return Summary("Certificate", pairs, tone=tone, line=self.verdict_in_words)
+
+    @cached_property
+    def _distance(self) -> Distance | None:
+        if self.verdict != MINIMIZER or self.curvature is None:
+            return None
+        here = self.curvature.here
+        return proved(here) or (estimated(here) if self.strict else None)
+
+    @property
+    def distance_bound(self) -> float | None:
+        """Exactly one critical point is within this distance, and it is a strict minimizer.
+
+        The distance is that along geodesics; that of the arrays of a submanifold is smaller. Where
+        symmetries are named, all critical points so near are images of one another. None where
+        nothing is known. It is found with the certificate where that costs little, else when it is
+        first asked for; :mod:`riemtr.solvers.distance` has the theorem.
+        """
+        return None if self._distance is None else self._distance.bound
+
+    @property
+    def distance_bound_is(self) -> str | None:
+        """What the bounds of distance and cost are, "proved" or "estimated"; None without any.
+
+        A proof rests on bounds of the cost's derivatives: those that registered costs have, with
+        all rounding accounted for, or the ``hessian_lipschitz`` of a user, taken at its word.
+        """
+        return None if self._distance is None else self._distance.kind
+
+    @property
+    def cost_bound(self) -> float | None:
+        """The exact cost of the point exceeds that of this minimizer by so much at most."""
+        return None if self._distance is None else self._distance.cost_bound
 
     @property
     def meaning(self) -> str:
@@ -177,6 +222,15 @@ class Certificate(Summarised):
             least = self.min_eigenvalue - self.error_bound
             return f"smallest eigenvalue at least {least:.1e}, at most {self.min_eigenvalue:.1e}"
         return f"smallest eigenvalue {self.min_eigenvalue:.3e} (error bound {self.error_bound:.1e})"
+
+    @property
+    def distance_in_words(self) -> str:
+        """How far the minimizer is; empty where that is not known, or nobody has asked yet."""
+        known = self.__dict__.get("_distance")  # printing computes nothing
+        if known is None:
+            return ""
+        away, lower = rounded_up(known.bound), rounded_up(known.cost_bound)
+        return f"at most {away} away, its cost at most {lower} lower ({known.kind})"
 
     @property
     def _flatness(self) -> str:
@@ -238,6 +292,9 @@ def certify_evaluation(
             known.tolerated(tolerances.curvature),
             evaluation=here,
         )
+    if known.products == 0 and is_small(here):
+        with suppress(OutOfTimeError):  # Lanczos makes do with less
+            here.hessian_matrix()
     known.estimate(tolerances.curvature)
     drawn = _drawn(here, known)
     wrong = _wrong_hessian(here, drawn, tolerances.curvature)
@@ -258,7 +315,7 @@ def certify_evaluation(
     smallest = known.min_eigenvalue
     if math.isnan(smallest):  # only a bound is known
         smallest = known.lower_bound
-    return Certificate(
+    found = Certificate(
         verdict,
         size,
         smallest,
@@ -272,6 +329,10 @@ def certify_evaluation(
         known,
         here,
     )
+    away = proved(here) if verdict == MINIMIZER and is_cheap(here) else None
+    if away is not None:
+        provide(found, _distance=away)
+    return found
 
 
 def _is_settled(here: Evaluation, curvature: Curvature) -> bool:

@@ -184,6 +184,7 @@ class Result(Summarised, Generic[P]):
         verdict = "not computed yet: ask for result.certificate"
         if known is not None:
             verdict = f"{known.verdict_in_words}; {known.curvature_in_words}"
+        away = "" if known is None else known.distance_in_words
         escapes = int(np.count_nonzero(self.history["escaped"]))
         left = f"left {plural(escapes, 'saddle point')} along negative curvature"
         return Summary(
@@ -192,6 +193,7 @@ class Result(Summarised, Generic[P]):
                 ("status", str(self.reason)),
                 ("certificate", verdict),
                 *([] if known is None else [("meaning", known.meaning)]),
+                *([("minimizer", away)] if away else []),
                 ("cost", f"{self.cost:.12g}"),
                 ("gradient norm", f"{self.gradient_norm:.3e}"),
                 ("effort", self._effort),

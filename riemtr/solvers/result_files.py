@@ -16,6 +16,7 @@ from riemtr.files import check_expansion, json_text, write_atomically
 from riemtr.problem import Counts, Threshold
 from riemtr.problem.books import is_known, provide
 from riemtr.solvers.certificate import Certificate
+from riemtr.solvers.distance import Distance
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import Tolerances
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from riemtr.solvers.result import Result
 
 # Version of the format, for files that a later release might not read.
-_FORMAT = 2
-# Answers of a certificate that are computed when first asked for.
-_ASKED_FOR = ("flat_directions", "lower_bound", "gap")
+_FORMAT = 1
+# Bounds of a certificate that are computed when first asked for.
+_BOUNDS = ("lower_bound", "gap")
 
 
 def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = False) -> None:
@@ -54,8 +55,11 @@ def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = 
     if is_known(result, "certificate"):
         certificate = result.certificate.__getstate__()
         direction = certificate.pop("direction")
-        found = {name: certificate.pop(name, None) for name in _ASKED_FOR}
-        known["certificate"], known["asked_for"] = certificate, found
+        flat = certificate.pop("flat_directions", None)
+        away = certificate.pop("_distance", None)
+        known["certificate"], known["flat_directions"] = certificate, flat
+        known["distance"] = None if away is None else asdict(away)
+        known["bounds"] = {name: certificate.pop(name, None) for name in _BOUNDS}
         if direction is not None:
             known["direction"] = _taken_apart(direction, "direction", arrays)
     arrays["result"] = np.array(json.dumps(known))
@@ -124,8 +128,12 @@ def load_result(path: Any) -> Result:
         direction = known.get("direction")
         vector = None if direction is None else _put_together(direction, arrays)
         certificate = Certificate(**known["certificate"], direction=vector)
-        found_out = {name: value for name, value in known["asked_for"].items() if value is not None}
-        provide(certificate, **found_out)
+        if known["flat_directions"] is not None:
+            provide(certificate, flat_directions=known["flat_directions"])
+        if known.get("distance") is not None:  # not in files of older versions
+            provide(certificate, _distance=Distance(**known["distance"]))
+        bounds = known.get("bounds", {})
+        provide(certificate, **{name: each for name, each in bounds.items() if each is not None})
         provide(found, certificate=certificate)
     return found
 

@@ -1,8 +1,11 @@
 """L2: the trust-region subproblem, minimise a quadratic model over a ball in the tangent space."""
 
 from riemtr.subproblem.cubic import CubicKrylov
+from riemtr.subproblem.curvilinear import CurvilinearPath
 from riemtr.subproblem.dense import solve_subproblem
+from riemtr.subproblem.gradient_step import PerturbedGradient
 from riemtr.subproblem.hybrid import HybridSubproblem
+from riemtr.subproblem.randomized_cg import RandomizedCG
 from riemtr.subproblem.secant import SecantSubproblem
 from riemtr.subproblem.solution import SubproblemSolution
 from riemtr.subproblem.step import Ended, Step, SubproblemSolver
@@ -11,10 +14,13 @@ from riemtr.subproblem.truncated_cg import TruncatedCG
 
 __all__ = [
     "CubicKrylov",
+    "CurvilinearPath",
     "Ended",
     "ExactSubproblem",
     "HybridSubproblem",
     "NearExactSubproblem",
+    "PerturbedGradient",
+    "RandomizedCG",
     "SDPSubproblem",
     "SecantSubproblem",
     "Step",

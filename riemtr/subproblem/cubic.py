@@ -41,6 +41,8 @@ _FREE = 0.9
 # Weight, times the manifold's typical distance, over the size of the Hessian, which is taken at
 # least: where curvature is negative, a step would otherwise be as long as the weight is small.
 _LEAST_WEIGHT = 0.01
+# Roundings of the cost beyond which its decrease along negative curvature tells something.
+_TELLING_ROUNDINGS = 1e4
 # Roundings of a product up to which a remainder of it is nothing but rounding.
 _ROUNDINGS = 10.0
 
@@ -207,7 +209,11 @@ def _length_along_curvature(here: Evaluation, weight: float) -> float:
         return 0.0
     weight = max(weight, _least_weight(here, known.size))
     limit = here.manifold.typical_dist / 5.0
-    return min(-known.min_eigenvalue / weight, limit) if weight > 0.0 else limit
+    if weight == 0.0:
+        return limit
+    # A weight says nothing of steps so short that rounding hides their decrease.
+    shortest = math.sqrt(2.0 * _TELLING_ROUNDINGS * here.noise / -known.min_eigenvalue)
+    return min(max(-known.min_eigenvalue / weight, shortest), limit)
 
 
 def _least_weight(here: Evaluation, size: float) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ _LEAST_COSINE = 1e-8
 
 
 class Secants:
-    """The last pairs of a run: steps of length 1, and the changes of the gradient along them.
+    """The last pairs of a run: steps and the changes of the gradient along them, of length 1.
 
     Parameters
     ----------
@@ -40,52 +41,69 @@ class Secants:
     Attributes
     ----------
     rows : ndarray, shape (2 (room + 1), entries)
-        The steps, then the changes, each pair in a place of its own; one place is always free.
+        A step and its change for each place in turn; one place is always free.
     gram : ndarray, shape (2 (room + 1), 2 (room + 1))
         Their inner products.
-    places : ndarray of int
-        The rows of the model: those of the steps, the oldest first, then those of the changes.
+    curvatures : list of float
+        For each place the length of the change over that of the step.
+    order : tuple of int
+        The places of the pairs, the oldest first.
     """
 
     def __init__(self, here: Evaluation, room: int):
         flat = as_real(here.gradient)
-        self.room, self._half = room, room + 1
-        self.rows = np.zeros((2 * self._half, flat.size), dtype=flat.dtype)
-        self.gram = np.zeros((2 * self._half, 2 * self._half))
-        self._order: list[int] = []  # places of pairs, the oldest first
-        self.places = np.zeros(0, dtype=int)
+        self.rows = np.zeros((2 * (room + 1), flat.size), dtype=flat.dtype)
+        self.gram = np.zeros((len(self.rows), len(self.rows)))
+        self.curvatures = [0.0] * (room + 1)
+        self.order: tuple[int, ...] = ()
+        self._free = list(range(room + 1))
+
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of the model, steps first, and the places of their inner products in gram."""
+        return _places(self.order, len(self.gram))
+
+    @property
+    def size(self) -> float:
+        """The largest curvature that the pairs have met; 0 if there are none."""
+        return max((self.curvatures[place] for place in self.order), default=0.0)
 
     def add(self, here: Evaluation, before: Evaluation, step: np.ndarray) -> np.ndarray:
-        """Take over the pair of a step; return the rows' inner products with the gradient here."""
+        """Take over the pair of a step; return the rows' inner products with the gradient here.
+
+        A pair without positive curvature is left out.
+        """
         if not here.space.keeps_vectors:
             self._carry(here, before)
-        gradient = here.gradient
-        vectors = np.array((step, before.gradient, gradient))
+        vectors = np.array((step, before.gradient, here.gradient))
         vectors[:2] = here.space.all_transported(vectors[:2], before.space)
-        np.subtract(gradient, vectors[1], out=vectors[1])
-        place = next(place for place in range(self._half) if place not in self._order)
-        other = place + self._half
-        self.rows[place], self.rows[other] = as_real_rows(vectors[:2])
+        np.subtract(vectors[2], vectors[1], out=vectors[1])
+        place = self._free[-1]
+        lengths = here.norm(vectors[0]), here.norm(vectors[1])
+        usable = min(lengths) > 0.0 and max(lengths) < math.inf
+        if usable:
+            # Rows of length 1 make the same model, and tamer equations.
+            vectors[0] /= lengths[0]
+            vectors[1] /= lengths[1]
+            self.rows[2 * place : 2 * place + 2] = as_real_rows(vectors[:2])
         products = self.products(here, vectors)
-        squared, bend, changed = products[place, 0], products[place, 1], products[other, 1]
-        if bend > _LEAST_COSINE * math.sqrt(squared) * math.sqrt(changed):
-            # The pair with a step of length 1 makes the same model, and tamer equations.
-            unit = 1.0 / math.sqrt(squared)
-            for row in (place, other):
-                self.rows[row] *= unit
-                products[row] *= unit
-            products[:, :2] *= unit
-            self.gram[:, place] = self.gram[place] = products[:, 0]
-            self.gram[:, other] = self.gram[other] = products[:, 1]
-            self._keep([*self._order[-(self.room - 1) :], place] if self.room > 1 else [place])
+        if usable and products[2 * place, 1] > _LEAST_COSINE:
+            self.gram[:, 2 * place : 2 * place + 2] = products[:, :2]
+            self.gram[2 * place : 2 * place + 2] = products[:, :2].T
+            self.curvatures[place] = lengths[1] / lengths[0]
+            self._free.pop()
+            self._keep((*self.order, place))
         return products[:, 2]
 
-    def _keep(self, order: list[int]) -> None:
-        self._order = order
-        self.places = np.array([*order, *(place + self._half for place in order)], dtype=int)
+    def _keep(self, order: tuple[int, ...]) -> None:
+        """Keep these pairs, but for the oldest where no place would be free."""
+        if not self._free:
+            order = order[1:]
+        self.order = order
+        self._free = [place for place in range(len(self.curvatures)) if place not in order]
 
     def products(self, here: Evaluation, vectors: np.ndarray) -> np.ndarray:
-        """Return the inner products of all rows with some vectors."""
+        """Return the inner products of all rows with some vectors, one in each column."""
         if here.manifold.dot_metric:
             return (self.rows @ as_real_rows(vectors).T).astype(float, copy=False)
         rows = [from_real(row, here.gradient) for row in self.rows]
@@ -93,23 +111,25 @@ class Secants:
 
     def _carry(self, here: Evaluation, before: Evaluation) -> None:
         """Carry all vectors from one point to the next."""
-        used = self.places
-        if not len(used):
+        if not self.order:
             return
+        used, _ = self.places
         vectors = np.array([from_real(row, here.gradient) for row in self.rows[used]])
         vectors = here.space.all_transported(vectors, before.space)
         self.rows[used] = as_real_rows(vectors)
         self.gram[:, used] = self.products(here, vectors)
         # Transport may change lengths and angles: a pair without a positive curvature is dropped.
-        self._keep([place for place in self._order if self.gram[place, place + self._half] > 0.0])
+        self._keep(tuple(i for i in self.order if self.gram[2 * i, 2 * i + 1] > _LEAST_COSINE))
 
     def model(self) -> SecantModel | None:
         """Return the model of all pairs; None if there are none."""
-        if not self._order:
+        if not self.order:
             return None
-        gram = self.gram[self.places[:, None], self.places]
+        newest = self.order[-1]
+        units = np.array([self.curvatures[place] for place in self.order])
         # The curvature along the newest change, the usual choice for all other directions.
-        return SecantModel(gram, float(gram[-1, -1] / gram[len(gram) // 2 - 1, -1]))
+        scale = self.curvatures[newest] / float(self.gram[2 * newest, 2 * newest + 1])
+        return SecantModel(self.gram.take(self.places[1]), units, scale)
 
 
 class _Memory(NamedTuple):
@@ -162,12 +182,13 @@ class SecantSubproblem:
             # Nothing is known of the curvature: it is taken for what makes the radius right.
             vector, decrease = (-radius / size) * gradient, 0.5 * radius * size
             return Step(vector, -gradient, radius, decrease, True, Ended.BOUNDARY, None, memory)
-        places = memory.secants.places
+        secants = memory.secants
+        places, _ = secants.places
         # The model is divided by the gradient's norm, or its squares would under- or overflow.
         found = memory.model.minimiser(memory.products[places] / size, 1.0, radius / size)
-        factors = np.zeros(len(memory.secants.rows), dtype=memory.secants.rows.dtype)
+        factors = np.zeros(len(secants.rows), dtype=secants.rows.dtype)
         factors[places] = size * found.rows
-        combined = from_real(factors @ memory.secants.rows, gradient)
+        combined = from_real(factors @ secants.rows, gradient)
         vector = here.tangent(combined + found.gradient * gradient)
         bounded = found.multiplier > 0.0
         image = -gradient - found.multiplier * vector if bounded else -gradient
@@ -188,6 +209,11 @@ class SecantSubproblem:
         assert previous is not None
         secants = known.secants
         products = secants.add(here, known.here, previous.vector)
-        model = secants.model()
-        size = known.size if model is None else model.size
-        return _Memory(here, secants, products, model, size)
+        return _Memory(here, secants, products, secants.model(), secants.size or known.size)
+
+
+@lru_cache(maxsize=256)
+def _places(order: tuple[int, ...], width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of pairs in some places, and those of a flat matrix of so many columns."""
+    rows = np.array([2 * place for place in order] + [2 * place + 1 for place in order])
+    return rows, rows[:, None] * width + rows

@@ -225,18 +225,29 @@ def conjugate_gradients(
     target: float,
     limit: int,
     memory: Any = None,
+    start: Pair | None = None,
 ) -> Step:
     """Run CG on the model at ``here`` until it converges or leaves the ball.
 
     ``products`` holds the directions and Hessian products known from an earlier run at the same
-    point, and receives the new ones; ``memory`` goes into the step.
+    point, and receives the new ones; ``memory`` goes into the step. CG begins at zero, or at a
+    ``start`` inside the ball, which comes with its image under the Hessian.
     """
-    inner, scale = here.inner, here.gradient_norm or 1.0
-    # The model is divided by the gradient's norm, or its squares would under- or overflow.
+    inner, scale = here.inner, here.gradient_norm
+    if start is not None:
+        scale = here.norm(here.gradient + start[1])
+    # The model is divided by the residual's norm, or its squares would under- or overflow.
+    scale = scale or 1.0
     target /= scale
     gradient = (1.0 / scale) * here.gradient
     vector: Any = None  # for zero, until the first step
     residual = gradient  # of the Newton equation: gradient + image of vector
+    largest = decrease = 0.0  # of all curvatures met; of the model
+    length = overlap = 0.0  # |vector|^2 and <vector, direction>
+    if start is not None:
+        vector, residual = start[0], gradient + (1.0 / scale) * start[1]
+        length = inner(vector, vector)
+        decrease = -0.5 * (inner(vector, gradient) + inner(vector, residual))
     corrected = residual if precondition is None else precondition(residual)
     squared = first = inner(residual, corrected)
     if precondition is not None and not 1.0 / _LARGE < abs(squared) < _LARGE:
@@ -253,8 +264,8 @@ def conjugate_gradients(
             )
         nothing = 0.0 * here.gradient
         return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR, memory=memory)
-    largest = decrease = 0.0  # of all curvatures met; of the model
-    length = overlap = 0.0  # |vector|^2 and <vector, direction>
+    if start is not None:
+        overlap = inner(vector, direction)
     ended = Ended.PRODUCT_LIMIT
     room = radius * radius
     for count in range(limit):

@@ -264,3 +264,15 @@ def test_separators_are_explained(arguments, message):
     outcome = compare(*arguments)
     assert outcome.exit_code == 2
     assert message in outcome.stderr
+
+
+def test_many_problems_are_shown_together_and_each_on_the_page(tmp_path):
+    names = [f"rayleigh:n={n}" for n in range(3, 8)]
+    asked = (*names, "--solvers", "practical,lbfgs", "--starts", 1, "--saddles", 0)
+    alone = compare(*asked)
+    assert "5 problems, 5 random starts" in alone.output
+    assert "rayleigh:n=3, 1 random start" in alone.output
+    kept = compare(*asked, "--out", tmp_path / "found")
+    assert "5 problems, 5 random starts" in kept.output
+    assert "rayleigh:n=3, 1 random start" not in kept.output
+    assert "rayleigh:n=3, 1 random start" in (tmp_path / "found" / "page.html").read_text()

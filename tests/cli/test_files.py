@@ -58,6 +58,9 @@ def test_json_is_strict_and_gives_back_the_same_numbers(tmp_path):
         "curvature_tolerance": certificate.curvature_tolerance,
         "contradiction": "",
         "symmetries": 0,
+        "distance_bound": certificate.distance_bound,
+        "distance_bound_is": "proved",
+        "cost_bound": certificate.cost_bound,
     }
 
 

@@ -20,7 +20,7 @@ def words(outcome):
     return " ".join(" ".join(lines).split())
 
 
-@pytest.mark.parametrize("name", ["practical", "exact"])
+@pytest.mark.parametrize("name", ["practical", "exact", "printed"])
 def test_the_optimum_is_found_and_explained(name):
     case = riemtr.problems.build("rayleigh", rng=3, n=12)
     outcome = solve("rayleigh", "-p", "n=12", "--rng", 3, "--solver", name)

@@ -26,7 +26,8 @@ def test_every_name_is_a_solver_with_the_demands(name):
     else:
         assert (solver.tolerance, solver.max_seconds) == (1e-5, 7.0)
     assert solver.curvature_tolerance == 1e-4
-    result = solver.solve(riemtr.problems.build("rayleigh", rng=0, n=4).problem, rng=0)
+    problem = riemtr.problems.build("dictionary-learning", rng=0, n=4, p=200).problem
+    result = solver.solve(problem, rng=0)
     assert result.counts.costs > 0
 
 
@@ -158,3 +159,9 @@ def test_what_refuses_to_be_made_says_where():
         check_entrants(as_entrants({"mine": unlicensed}), problem, DEMANDS)
     line = unlicensed.__code__.co_firstlineno + 1
     assert str(error.value).endswith(f"({__file__}, line {line})")
+
+
+def test_all_are_those_that_use_gradients():
+    names = [one.name for one in as_entrants("all")]
+    assert set(solver_names()) - set(names) == {"pymanopt-nelder-mead", "pymanopt-pso"}
+    assert [one.name for one in as_entrants(["all", riemtr.PracticalTRM()])][:-1] == names

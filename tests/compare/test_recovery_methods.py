@@ -25,7 +25,7 @@ def comparison():
     found = compare_recovery(
         starts=2, rng=3, n=6, p=1500, progress=lambda now: seen.append((now.done, now.total))
     )
-    assert seen == [(i, 12) for i in range(1, 13)]
+    assert seen == [(i, 14) for i in range(1, 15)]
     return found
 
 
@@ -33,7 +33,7 @@ def test_every_method_runs_on_every_draw(comparison):
     assert comparison.solvers == list(METHODS)
     assert {run.outcome for run in comparison.runs} == {"ended"}
     assert {run.problem for run in comparison.runs} == {"dictionary-recovery"}
-    assert [run.start for run in comparison.runs] == [0] * 6 + [1] * 6
+    assert [run.start for run in comparison.runs] == [0] * 7 + [1] * 7
     assert all(run.claimed and run.seconds > 0 and run.iterations > 0 for run in comparison.runs)
 
 
@@ -220,7 +220,7 @@ def test_patches_of_an_image_have_no_truth():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"methods": ["riemtr", "nothing"]}, "methods must be one of 'fastica', .*got 'nothing'"),
+        ({"methods": ["riemtr", "nothing"]}, "methods must be one of 'adm', .*got 'nothing'"),
         ({"methods": ["mps"]}, r"got 'mps': did you mean 'msp'\?"),
         ({"rng": -1}, "rng must be an integer of at least 0; got -1"),
         ({"n": 0}, "n must be"),

@@ -318,7 +318,14 @@ def test_what_a_solver_asks_of_the_cost_itself_is_counted():
             _ = here.value, here.gradient, here.hessian(start), problem.cost.cost(start)
             return SimpleNamespace(point=start)
 
-    (run,) = compare(RAYLEIGH, {"direct": Direct}, starts=1, saddles=0).runs
+    weights = np.arange(5.0)
+    plain = riemtr.Problem(
+        riemtr.Sphere(5),
+        lambda x: float(weights @ x**2),
+        euclidean_gradient=lambda x: 2.0 * weights * x,
+        euclidean_hessian=lambda x, v: 2.0 * weights * v,
+    )
+    (run,) = compare(plain, {"direct": Direct}, starts=1, saddles=0).runs
     assert run.counts == {
         "costs": 2,
         "gradients": 1,

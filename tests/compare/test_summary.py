@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from riemtr.compare.records import in_seconds, lack_rounding, legend
+from riemtr.compare.records import Comparison, Reach, Run, in_seconds, lack_rounding, legend
 from tests.compare.made_up import comparison, example, run
 from tests.compare.page_examples import recovery_comparison
 
@@ -233,3 +233,38 @@ def test_no_figure_is_lost_in_a_narrow_window(width):
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert {"200", "100", "1/1", "1/2"} <= set(text.replace(",", " ").split())
+
+
+def test_all_problems_together():
+    def ended(problem, solver, seconds, success, verdict="minimizer"):
+        return Run(
+            *(problem, solver, 0, "random", "ended", "", True),
+            verdict=verdict,
+            success=success,
+            seconds=seconds,
+            oracles=10,
+            reached=(Reach(1e-6, seconds, {}, 10),),
+        )
+
+    absent = [{"solver": "third", "problem": name, "reason": "no sphere"} for name in "abc"]
+    settings = {"tolerances": [1e-6], "not_applicable": absent}
+    settings["solvers"] = dict.fromkeys(("first", "second", "third"), "")
+    runs = [ended("a", "first", 1.0, True), ended("a", "second", 4.0, True)]
+    runs += [ended("b", "first", 9.0, None), ended("b", "second", 1.0, None)]
+    runs += [ended("c", "first", 1.0, True), ended("c", "second", 0.1, False, "saddle")]
+    found = Comparison(settings, {}, tuple(runs))
+    rows = {row[0]: row for row in found.overall().table.texts() if len(row) > 1}
+    headings = found.overall().table.headings
+
+    def cell(solver, heading):
+        return rows[solver][headings.index(heading)]
+
+    # Over the fastest that is certified: 1, 9 and 1 times; 4 and 1 times.
+    assert cell("first", "time") == f"{9 ** (1 / 3):.2f}x"
+    assert cell("second", "time") == cell("second", "to 1e-06") == "2.00x"
+    assert (cell("first", "certified"), cell("second", "certified")) == ("3/3", "2/3")
+    assert cell("second", "deceived") == "1"
+    # Of b nobody knows the solution.
+    assert (cell("first", "solved"), cell("second", "solved")) == ("2/2", "1/2")
+    assert cell("third", "otherwise") == "does not apply to 3 problems"
+    assert "third does not apply to 3 problems; on a: no sphere" in found.summary().notes

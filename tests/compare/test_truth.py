@@ -1,5 +1,6 @@
 import pytest
 
+import riemtr
 from riemtr.compare.measuring import nearness
 from riemtr.problems import Truth
 
@@ -24,3 +25,13 @@ def test_the_lowest_is_told_from_other_minima(minimum, cost, lowest):
     _, excess, found = nearness(Truth(cost=minimum), None, cost)
     assert found is lowest
     assert excess == pytest.approx(cost - minimum, nan_ok=True)
+
+
+def test_a_bound_proves_the_lowest_where_no_minimum_is_known():
+    case = riemtr.problems.build("phase-synchronisation", rng=0, n=12)
+    assert case.truth.cost is None
+    bound = case.problem.cost.dual_bound
+    result = riemtr.PracticalTRM().solve(case.problem, case.start)
+    assert nearness(case.truth, result.point, result.cost, bound) == (None, None, True)
+    start = case.problem.at(case.start)
+    assert nearness(case.truth, case.start, start.cost, bound) == (None, None, None)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import rosen, rosen_der, rosen_hess_prod
 
 import riemtr
+from riemtr.compare.starts import saddle_starts
 from riemtr.solvers import Status
 
 CASES = {
@@ -127,3 +128,12 @@ def test_a_cost_that_is_not_finite_has_its_steps_rejected():
     )
     result = riemtr.ARC().solve(problem, np.array([10.0]))
     assert result.point == pytest.approx(1.0)
+
+
+def test_a_saddle_so_flat_that_rounding_hides_short_steps_is_left():
+    # On the way from this saddle there is another, whose one negative eigenvalue is -5e-6.
+    case = riemtr.problems.build("tensor-decomposition", rng=0)
+    (saddle,) = saddle_starts(case.problem, 1, rng=0)
+    result = riemtr.ARC(tolerance=1e-6, curvature_tolerance=1e-6).solve(case.problem, saddle.point)
+    assert result.converged
+    assert result.cost == pytest.approx(case.truth.cost, abs=1e-9)

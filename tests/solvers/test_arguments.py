@@ -6,13 +6,23 @@ import pytest
 
 import riemtr
 from riemtr.interop.pymanopt import PymanoptSolver
-from riemtr.solvers import ScipyLBFGSB
+from riemtr.solvers import (
+    CurvilinearSearch,
+    PaperTRM,
+    PerturbedGD,
+    RandomizedTRM,
+    ScipyLBFGSB,
+)
 
 SOLVERS = {
     "practical": riemtr.PracticalTRM(),
     "exact": riemtr.ExactTRM(),
     "lbfgs": riemtr.LBFGS(),
     "arc": riemtr.ARC(),
+    "printed": PaperTRM(),
+    "randomized": RandomizedTRM(),
+    "curvilinear": CurvilinearSearch(),
+    "perturbed-gd": PerturbedGD(),
     "l-bfgs-b": ScipyLBFGSB(),
     "pymanopt": PymanoptSolver(pymanopt.optimizers.ConjugateGradient()),
 }

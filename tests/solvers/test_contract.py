@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import riemtr
+from riemtr import solvers
 from riemtr.problem.books import Counts
 from riemtr.solvers import Status
 
@@ -30,6 +31,10 @@ SOLVERS = {
     "cubic, every step": riemtr.TrustRegion(
         subproblem=riemtr.CubicKrylov(), radius=riemtr.AdaptiveWeight(), warm_up=lambda _: ()
     ),
+    "printed": solvers.PaperTRM(),
+    "randomized": solvers.RandomizedTRM(),
+    "curvilinear": solvers.CurvilinearSearch(),
+    "perturbed-gd": solvers.PerturbedGD(),
 }
 # Solvers that form Hessian matrices, or take many short steps: for small dimensions.
 SMALL_ONLY = {"exact", "near-exact", "tcg, fixed radius"}
@@ -94,7 +99,7 @@ def test_solvers_and_problems(case, name):
         pytest.skip("of too many dimensions")
     solver = SOLVERS[name]
     stop = riemtr.solvers.MaxSeconds(SECONDS)
-    result = solver.solve(case.problem, case.start, stop=stop)
+    result = solver.solve(case.problem, case.start, rng=0, stop=stop)
     start = case.problem.at(case.start)
     history, counts = result.history, result.counts
 
@@ -123,15 +128,23 @@ def test_solvers_and_problems(case, name):
         assert result.certificate.verdict == "minimizer"
         own = riemtr.certify(case.problem, result.point)
         assert own.verdict in ("minimizer", "not-critical")  # its tolerances are a little tighter
-    elif name in ("practical", "lbfgs", "arc"):
+    elif name == "perturbed-gd":
+        assert counts.hessian_products == counts.hessian_matrices == 0
+        known = (Status.FIRST_ORDER, Status.MAX_SECONDS, Status.STALLED)
+        assert result.status in known, result
+        # From a random start, gradient descent ends at minimizers, with probability 1.
+        assert not result.converged or result.certificate.verdict in ("minimizer", "unresolved")
+    elif name in ("practical", "lbfgs", "arc", "printed", "randomized", "curvilinear"):
         known = (Status.MAX_SECONDS, Status.UNRESOLVED, Status.STALLED)
         assert result.status in known, result
 
 
-@pytest.mark.parametrize("name", ["practical", "lbfgs", "arc"])
+@pytest.mark.parametrize("name", ["practical", "lbfgs", "arc", "randomized", "perturbed-gd"])
 def test_the_same_start_gives_the_same_bits(case, name):
     limit = riemtr.solvers.MaxIterations(8)
-    first, second = (SOLVERS[name].solve(case.problem, case.start, stop=limit) for _ in range(2))
+    first, second = (
+        SOLVERS[name].solve(case.problem, case.start, rng=0, stop=limit) for _ in range(2)
+    )
     for column in ("cost", "gradient_norm", "hessian_products"):
         np.testing.assert_array_equal(first.history[column], second.history[column])
 
@@ -154,4 +167,8 @@ def test_every_solver_is_in_the_contract():
         riemtr.LBFGS,
         riemtr.ARC,
         riemtr.TrustRegion,
+        solvers.PaperTRM,
+        solvers.RandomizedTRM,
+        solvers.CurvilinearSearch,
+        solvers.PerturbedGD,
     }

@@ -37,20 +37,33 @@ def test_minimiser_is_that_of_the_bfgs_matrix(n, count, radius):
     steps, changes, gradient = drawn(n + count, n, count)
     rows = np.concatenate((steps, changes))
     scale = changes[-1] @ changes[-1] / (steps[-1] @ changes[-1])
-    found = SecantModel(rows @ rows.T, scale).minimiser(
-        rows @ gradient, gradient @ gradient, radius
-    )
+    model = SecantModel(rows @ rows.T, np.ones(count), scale)
+    found = model.minimiser(rows @ gradient, gradient @ gradient, radius)
     vector = found.rows @ rows + found.gradient * gradient
     best = riemtr.solve_subproblem(bfgs(scale, steps, changes), gradient, radius)
     np.testing.assert_allclose(vector, best.vector, atol=1e-9 * np.linalg.norm(best.vector))
     assert found.multiplier == pytest.approx(best.multiplier, rel=1e-7, abs=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_units_of_the_cost_do_not_matter(unit):
+    steps, changes, gradient = drawn(8, 9, 4)
+    lengths = np.linalg.norm(changes, axis=1)
+    rows = np.concatenate((steps, changes / lengths[:, None]))
+    scale = lengths[-1] ** 2 / (steps[-1] @ changes[-1])
+    model = SecantModel(rows @ rows.T, unit * lengths, unit * scale)
+    for radius in (1e-3, 1e3):
+        found = model.minimiser(unit * (rows @ gradient), unit**2 * (gradient @ gradient), radius)
+        vector = found.rows @ rows + found.gradient * unit * gradient
+        best = riemtr.solve_subproblem(bfgs(scale, steps, changes), gradient, radius)
+        np.testing.assert_allclose(vector, best.vector, atol=1e-9 * np.linalg.norm(best.vector))
+
+
 def test_pairs_that_depend_on_each_other():
     steps, changes, gradient = drawn(3, 6, 2)
     steps, changes = np.repeat(steps, 2, axis=0), np.repeat(changes, 2, axis=0)
     rows = np.concatenate((steps, changes))
-    model = SecantModel(rows @ rows.T, 2.0)
+    model = SecantModel(rows @ rows.T, np.ones(4), 2.0)
     for radius in (1e-2, 1e2):
         found = model.minimiser(rows @ gradient, gradient @ gradient, radius)
         vector = found.rows @ rows + found.gradient * gradient
