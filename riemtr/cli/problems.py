@@ -79,7 +79,8 @@ def _show_one(name: str) -> None:
 
 
 def _knowledge(case: registry.Case) -> str:
-    truth, bounded = case.truth, hasattr(case.problem.cost, "dual_bound")
+    offer = getattr(case.problem.cost, "dual_bound", None)
+    truth, bounded = case.truth, offer is not None and offer(case.start) is not None
     if truth is None:
         return "not known, but a bound that no point beats" if bounded else "not known"
     if truth.cost is not None and truth.distance is not None:
