@@ -52,9 +52,8 @@ def judged(case: Case, result: riemtr.Result) -> bool | None:
     size = max(1.0, abs(result.cost))
     if case.truth.cost is not None:
         return result.cost <= case.truth.cost + SAME * size
-    if case.truth.bound is not None:
-        return result.cost <= case.truth.bound(result.point) + SAME * size or None
-    return None
+    gap = result.certificate.gap
+    return None if gap is None else gap <= SAME * size or None
 
 
 def tally(name: str, seeds: int) -> Tally:

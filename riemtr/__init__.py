@@ -47,6 +47,7 @@ from riemtr.solvers import (
     multistart,
     observers,
     solve_many,
+    solve_semidefinite,
 )
 from riemtr.subproblem import (
     CubicKrylov,
@@ -112,6 +113,7 @@ __all__ = [
     "recover_dictionary",
     "round_direction",
     "solve_many",
+    "solve_semidefinite",
     "solve_subproblem",
     "sweep",
     "testing",

@@ -48,4 +48,5 @@ class MethodName(str, Enum):
     exact = "exact"
     lbfgs = "lbfgs"
     arc = "arc"
+    staircase = "staircase"
     printed = "printed"

@@ -71,19 +71,22 @@ def _show_one(name: str) -> None:
     pairs = (
         ("problem", sentence),
         ("searched", f"{manifold}, dimension {manifold.dim}"),
-        ("solution", _knowledge(case.truth)),
+        ("solution", _knowledge(case)),
         ("parameters", format_parameters(parameters) or "none"),
         ("solve it", f"riemtr solve {name}{setting}"),
     )
     console().print(Summary(name, pairs))
 
 
-def _knowledge(truth: registry.Truth | None) -> str:
+def _knowledge(case: registry.Case) -> str:
+    offer = getattr(case.problem.cost, "dual_bound", None)
+    truth, bounded = case.truth, offer is not None and offer(case.start) is not None
     if truth is None:
-        return "not known"
+        return "not known, but a bound that no point beats" if bounded else "not known"
     if truth.cost is not None and truth.distance is not None:
         return "known, with its cost: the result is compared with both"
     if truth.cost is None and truth.distance is None:
-        known = [truth.bound and "a bound that no point beats", truth.error and "what was planted"]
+        bound = "a bound that no point beats" if bounded else None
+        known = [bound, truth.error and "what was planted"]
         return f"not known, but {' and '.join(filter(None, known))}: the result is compared with it"
     return "known: the result is compared with it"

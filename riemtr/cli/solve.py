@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -22,7 +23,7 @@ from riemtr.compare.cases import build_case
 from riemtr.compare.measuring import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
 from riemtr.files import check_expansion, save_figure, save_json
-from riemtr.problems import Truth, available
+from riemtr.problems import Case, Truth, available
 from riemtr.solvers import (
     ARC,
     LBFGS,
@@ -33,6 +34,7 @@ from riemtr.solvers import (
     TrustRegion,
     load_result,
     multistart,
+    relaxed_start,
 )
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.observers import LiveTable
@@ -62,15 +64,17 @@ def solve(
         ),
     ] = None,
     solver: Annotated[
-        MethodName,
+        MethodName | None,
         _method(
             metavar="NAME",
-            help="`practical` adapts its radius: the one to use. `exact` takes exact steps within "
+            help="`practical` adapts its radius: the one to use. `staircase` does the same from "
+            "the solution of a semidefinite relaxation, where the problem has one: it mostly finds "
+            "the best point of all, and is the default there. `exact` takes exact steps within "
             "a fixed radius: the one the paper analyses. `lbfgs` needs no Hessian but for the "
             "certificate. `arc` has a cubic term in place of a radius. `printed` is the paper's "
             "practical method as printed: plain truncated CG.",
         ),
-    ] = MethodName.practical,
+    ] = None,
     radius: Annotated[
         float | None, _method(help="Fixed radius of the exact solver: 0.1 if not given.")
     ] = None,
@@ -111,6 +115,13 @@ def solve(
     plot: Annotated[
         Path | None, output(metavar="FILE", help="Save the convergence plot: .png, .pdf or .svg.")
     ] = None,
+    picture: Annotated[
+        Path | None,
+        output(
+            metavar="FILE",
+            help="Save a picture of the solution, where the problem draws one, as pose graphs do.",
+        ),
+    ] = None,
     force: Force = False,
     progress: ShowProgress = True,
     quiet: Quiet = False,
@@ -133,6 +144,9 @@ def solve(
 
     - `riemtr solve dictionary-learning -p image=camera` finds one in a photograph
 
+    - `riemtr solve pose-graph -p file=map.g2o --picture map.png` finds the best map of all, with a
+      proof, and draws it
+
     - `riemtr solve my_module:my_problem` solves your own: a `riemtr.Problem`, or a function that
       returns one, `def my_problem(rng, n=10)`, whose `rng` may be left out
 
@@ -152,11 +166,11 @@ def solve(
             raise ArgumentError(
                 "radius", "be that of the exact solver, which is fixed", radius, own
             )
-        method = _METHODS[solver](**options)
-        for target, suffixes in ((out, _DATA), (plot, _FIGURES)):
+        method = _METHODS[solver or MethodName.practical](**options)
+        for target, suffixes in ((out, _DATA), (plot, _FIGURES), (picture, _FIGURES)):
             if target is not None:
                 check_target(target, suffixes, force)
-        if plot is not None:
+        if plot is not None or picture is not None:
             require("matplotlib", extra="plot")
         name, named = parse_named(name, known=available())
         settings = parse_parameters(parameter or [])
@@ -167,6 +181,16 @@ def solve(
             raise ArgumentError("starts", "be left out where a start is given", starts)
         begin = None if start is None else read_start(start)
         case = build_case(name, settings, rng)
+        if picture is not None and case.draw is None:
+            raise ArgumentError("picture", f"be left out: {name} draws none", remedy="add --plot")
+        relaxed = getattr(case.problem.cost, "relaxation", None) is not None
+        if solver is None:
+            climbs = relaxed and start is None and starts is None
+            solver = MethodName.staircase if climbs else MethodName.practical
+        elif solver is MethodName.staircase and not relaxed:
+            raise ArgumentError("solver", f"be another: {name} has no semidefinite relaxation")
+        elif solver is MethodName.staircase and not (start is None and starts is None):
+            raise ArgumentError("solver", "be another where starts are given: it finds its own")
         if begin is not None:
             start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
     title = f"{name} {format_parameters({**settings, 'rng': rng})}, {solver.value} solver"
@@ -184,11 +208,18 @@ def solve(
         _save(out, plot, runs.best, runs, title, about, force, quiet)
         raise typer.Exit(0 if runs.minimizers else 1)
     screen = console()
+    climbed: tuple[tuple[str, str], ...] = ()
+    if solver is MethodName.staircase:
+        limit = math.inf if max_seconds is None else max_seconds
+        with tracing():
+            begin, solution = relaxed_start(case.problem, rng, max_seconds=limit)
+        climbed = (("relaxation", solution.summary().line),)
     table = LiveTable(console=screen) if progress and not quiet else nullcontext()
     with tracing(), refusing(NonFiniteCostError), table as observer:
         observers = [] if observer is None else [observer]
         point = case.start if begin is None else begin
         result = method.solve(case.problem, point, rng=rng, observers=observers)
+        result.certificate.gap  # noqa: B018  # which the summary does not compute
         result.certificate.distance_bound  # noqa: B018  # which the summary does not compute
 
     if not (quiet or observer is None or screen.is_terminal):
@@ -197,13 +228,18 @@ def solve(
         say(result.summary().line)
     else:
         manifold = case.problem.manifold
-        more = [("searched", f"{manifold} (dimension {manifold.dim})")]
+        more = [("searched", f"{manifold} (dimension {manifold.dim})"), *climbed]
         if case.truth is not None:
             more.append(("truth", _compared(result, case.truth)))
         told = result.summary().saying(title, *more)
         (status, reason), *others = told.pairs
         screen.print(replace(told, pairs=((status, in_options(reason)), *others)))
     _save(out, plot, result, result, title, about, force, quiet)
+    if picture is not None:
+        with refusing(OSError):
+            save_picture(picture, case, result.point)
+        if not quiet:
+            say(f"saved {picture}")
     raise typer.Exit(0 if result.certified else 1)
 
 
@@ -233,6 +269,7 @@ _METHODS: dict[MethodName, Callable[..., TrustRegion]] = {
     MethodName.exact: ExactTRM,
     MethodName.lbfgs: partial(LBFGS, goal="second-order"),
     MethodName.arc: ARC,
+    MethodName.staircase: PracticalTRM,
     MethodName.printed: PaperTRM,
 }
 
@@ -240,7 +277,9 @@ _METHODS: dict[MethodName, Callable[..., TrustRegion]] = {
 def _compared(result: Result, truth: Truth) -> str:
     """Compare the result with what is known about the solution."""
     parts = []
-    distance, excess, lowest = nearness(truth, result.point, result.cost)
+    distance, excess, lowest = nearness(
+        truth, result.point, result.cost, lambda _: result.certificate.lower_bound
+    )
     if distance is not None:
         parts.append(f"distance {distance:.2e} from the known solution")
     if excess is not None:
@@ -253,9 +292,9 @@ def _compared(result: Result, truth: Truth) -> str:
             parts.append("a local minimum, not the lowest: try another --rng")
     if truth.error is not None and truth.distance is None:
         parts.append(f"{truth.error(result.point):.2e} from what the noisy data were made from")
-    if truth.bound is not None:
-        gap = result.cost - truth.bound(result.point)
-        parts.append(f"no point anywhere is lower by more than {max(gap, 0.0):.1e}")
+    gap = result.certificate.gap
+    if gap is not None:
+        parts.append(f"no point anywhere is lower by more than {gap:.1e}")
     return "; ".join(parts)
 
 
@@ -298,7 +337,7 @@ def save_result(path: Path, result: Result, about: dict[str, Any], force: bool =
         "certificate": {
             name: value
             for name, value in vars(certificate).items()
-            if name not in ("direction", "curvature", "_distance")
+            if name not in ("direction", "curvature", "evaluation", "_distance")
         }
         | {
             "distance_bound": certificate.distance_bound,
@@ -340,4 +379,14 @@ def save_plot(path: Path, result: Any, title: str) -> None:
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     result.plot(figure.subplots()).set_title(title)
+    save_figure(path, figure)
+
+
+def save_picture(path: Path, case: Case, point: Any) -> None:
+    """Save the picture that a case draws of a solution."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5.5), layout="constrained")
+    assert case.draw is not None
+    case.draw(figure, point)
     save_figure(path, figure)

@@ -13,6 +13,13 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
 ``derivatives`` on the cost
     The kinds of its derivatives, a :class:`riemtr.problem.evaluation.Derivatives`, where they are
     Riemannian and not Euclidean: vectors are then those of the manifold.
+``dual_bound(point)`` on the cost
+    A number that the cost of no point anywhere is below, or None. Duality makes it of the point
+    given; where it is that point's cost, the point is a global minimizer. It is the
+    ``lower_bound`` of a certificate.
+``relaxation`` on the cost
+    A :class:`riemtr.problem.relaxation.Relaxation` that the staircase climbs, with ``rows`` that
+    write its factors as points.
 ``has_hessian`` at a point
     False where there is none at that point; differences of gradients take its place.
 ``hessian_matrix()`` at a point

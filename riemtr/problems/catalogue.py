@@ -24,8 +24,8 @@ from riemtr.data import (
 from riemtr.errors import unknown_name
 from riemtr.manifolds import FixedRank, Grassmann, PositiveDefinite, Product, Sphere, Stiefel
 from riemtr.problem import Problem
+from riemtr.problem.quadratic import PairRows, QuadraticCost, Rows
 from riemtr.problems.dictionary_learning import dictionary_problem
-from riemtr.problems.quadratic import PairRows, QuadraticCost, Rows
 from riemtr.problems.random_data import symmetric_matrix
 from riemtr.problems.registry import Case, Truth, register
 

@@ -13,8 +13,8 @@ from riemtr.arguments import integer
 from riemtr.errors import ArgumentError
 from riemtr.manifolds import Oblique
 from riemtr.problem import Problem
-from riemtr.problems.duality import block_bound
-from riemtr.problems.quadratic import QuadraticCost, TransposedRows
+from riemtr.problem.quadratic import QuadraticCost, TransposedRows
+from riemtr.problem.relaxation import Relaxation
 from riemtr.problems.random_data import apart, random_graph, skew_units
 from riemtr.problems.registry import Case, Truth, register
 
@@ -52,9 +52,9 @@ def max_cut(
     The cost is the same for Q X with any orthogonal Q; on small graphs these directions are named
     as symmetries, so that the certificate looks across them.
 
-    ``truth.bound(point)`` is the bound by duality, which is the point's cost where the relaxation
-    is solved. ``truth.details["best_cut"](point)`` rounds a point by random hyperplanes to signs
-    and their value: 0.878 of the best cut or more, on average.
+    ``certificate.lower_bound`` is the bound by duality, which is the cost of the point found where
+    the relaxation is solved. ``truth.details["best_cut"](point)`` rounds a point by random
+    hyperplanes to signs and their value: 0.878 of the best cut or more, on average.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def max_cut(
     >>> square = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
     >>> case = riemtr.problems.build("max-cut", rng=0, weights=square)
     >>> result = riemtr.PracticalTRM().solve(case.problem, case.start)
-    >>> round(-result.cost, 6), round(-case.truth.bound(result.point), 4)
+    >>> round(-result.cost, 6), round(-result.certificate.lower_bound, 4)
     (4.0, 4.0)
     """
     rng = apart(rng)
@@ -95,13 +95,10 @@ def max_cut(
     named = rank * (rank - 1) // 2 * rank * n <= _SYMMETRY_ENTRIES
     problem = Problem(
         manifold,
-        QuadraticCost(half, TransposedRows()),
+        QuadraticCost(half, TransposedRows(), relaxation=Relaxation(half)),
         symmetries=_turned if named else None,
     )
-    truth = Truth(
-        bound=lambda point: block_bound(half, point.T),
-        details={"weights": matrix, "best_cut": _rounding(matrix, degrees.sum())},
-    )
+    truth = Truth(details={"weights": matrix, "best_cut": _rounding(matrix, degrees.sum())})
     return Case(problem, manifold.random_point(rng), truth)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import splu
 
 from riemtr.arguments import check_nonnegative, integer
@@ -17,12 +17,12 @@ from riemtr.manifolds import Euclidean, Product, Rotations
 from riemtr.manifolds.stiefel import skew
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
-from riemtr.problems.duality import block_bound
+from riemtr.problem.quadratic import LeastSquaresCost, PoseRows, block_rows
+from riemtr.problem.relaxation import Relaxation
 from riemtr.problems.g2o import PoseGraph, read_g2o
-from riemtr.problems.quadratic import LeastSquaresCost, PoseRows
+from riemtr.problems.pose_graph_picture import draw
 from riemtr.problems.random_data import (
     apart,
-    block_rows,
     nearest_rotations,
     perturbed,
     random_graph,
@@ -63,10 +63,10 @@ def pose_graph(
 
     Places are eliminated to bound the cost: with the best places for given rotations the problem
     is one of rotations alone, whose semidefinite relaxation is tight for noise as moderate as in
-    practice. ``truth.bound(point)`` is then the cost of the point found, which so is proved to be
-    a global minimizer (SE-Sync). ``truth.error`` is the root mean square distance of the poses from
-    the planted ones after one motion of all; without noise it vanishes, and so does the minimum.
-    Nothing is planted where a file is read.
+    practice. ``certificate.lower_bound`` is then the cost of the point found, which so is proved to
+    be a global minimizer (SE-Sync). ``truth.error`` is the root mean square distance of the poses
+    from the planted ones after one motion of all; without noise it vanishes, and so does the
+    minimum. Nothing is planted where a file is read.
 
     Parameters
     ----------
@@ -105,16 +105,11 @@ def pose_graph(
     _check_connected(graph)
     k, d = graph.size, graph.dimension
     manifold = Product([Rotations(d, k), Euclidean(k, d)])
-    cost = LeastSquaresCost(_residuals(graph), PoseRows(d, k))
-    elimination = _Elimination(cost.normal, d, k)
+    rows = PoseRows(d, k)
+    cost = LeastSquaresCost(_residuals(graph), rows, partial(_relaxation, graph=graph))
     problem = Problem(
         manifold, cost, symmetries=_moved_together, preconditioner=_NormalEquations(cost)
     )
-
-    def bound(point: Any) -> float:
-        turned = cost.rows.stacked(point)[: d * k]
-        best = np.concatenate([turned, elimination.places(turned)[1:]])
-        return block_bound(elimination.normal, best, d, d * k)
 
     exact = planted is not None and noise == 0.0
     error = None if planted is None else partial(_pose_distance, planted=planted)
@@ -122,13 +117,50 @@ def pose_graph(
         cost=0.0 if exact else None,
         distance=error if exact else None,
         details={"graph": graph},
-        bound=bound,
         point=planted,
         error=error,
     )
     rotations = starts[initial](rng, cost, d, k)
-    places = elimination.places(PoseRows(d, k).turns.stacked(rotations))
-    return Case(problem, [rotations, places], truth)
+    assert cost.relaxation is not None
+    start = rows.split(cost.relaxation.completed(rows.turns.stacked(rotations)))
+    return Case(problem, start, truth, draw=partial(draw, graph))
+
+
+def _along_paths(graph: PoseGraph) -> tuple[np.ndarray, np.ndarray]:
+    """Return lengths and inverse weights of displacements, added up from the first place to others.
+
+    The paths are short ones. Parallel edges count as one with the sum of both, which is no less.
+    """
+    shape, ends = (graph.size, graph.size), (graph.tails, graph.heads)
+    sums = []
+    for each in (np.linalg.norm(graph.moves, axis=1), 1.0 / graph.move_weights):
+        one_way = scipy.sparse.csr_matrix((each, ends), shape=shape)
+        sums.append((one_way + one_way.T).tocsr())
+    distances, before = dijkstra(sums[0] + sums[1].sqrt(), indices=0, return_predecessors=True)
+    order = np.argsort(distances, kind="stable")[1:]
+    steps = [np.asarray(each[before[order], order]).ravel() for each in sums]
+    totals = np.zeros((graph.size, 2))
+    for node, step in zip(order, np.stack(steps, axis=1), strict=True):
+        totals[node] = totals[before[node]] + step
+    return totals[1:, 0], totals[1:, 1]
+
+
+def _relaxation(normal: Any, graph: PoseGraph) -> Relaxation:
+    """Return the relaxation of the cost with the best places, the first of them at the origin.
+
+    Only differences of places count. Along a path of edges from the first place the displacements
+    add up to their lengths at most, and the residuals r, where the sum of all w r^2 is at most a
+    value, to the root of that value times the sum of 1/w (Cauchy and Schwarz). That bounds how far
+    away a place is.
+    """
+    end = graph.dimension * graph.size
+    kept = np.delete(np.arange(normal.shape[0]), end)
+    walked, inverse_weights = _along_paths(graph)
+
+    def reach(value: float) -> np.ndarray:
+        return walked + np.sqrt(max(value, 0.0) * inverse_weights)
+
+    return Relaxation(normal[kept][:, kept].tocsc(), graph.dimension, end, reach)
 
 
 def _made_up(
@@ -206,34 +238,6 @@ class _NormalEquations:
         back, places = self._rows.split(self._factor.solve(ahead))
         # Of the vector's own type, since pymanopt's optimizers compute with what they get.
         return type(vector)([skew(rotations.swapaxes(1, 2) @ back), places])
-
-
-class _Elimination:
-    """The best places for given rotations. Only differences count: the first is at the origin.
-
-    Parameters
-    ----------
-    normal : sparse matrix
-        The matrix J'J of the cost.
-    d, k : int
-
-    Attributes
-    ----------
-    normal : sparse matrix
-        The same without the first place, positive definite in the others.
-    """
-
-    def __init__(self, normal: Any, d: int, k: int):
-        end = d * k
-        kept = np.delete(np.arange(normal.shape[0]), end)
-        self.normal = normal[kept][:, kept].tocsc()
-        self._mixed = self.normal[end:, :end].tocsr()
-        self._factor = splu(self.normal[end:, end:])
-
-    def places(self, stacked: np.ndarray) -> np.ndarray:
-        """Return the places that are best for rotations, of which all transposes are stacked."""
-        others = self._factor.solve(-(self._mixed @ stacked))
-        return np.concatenate([np.zeros_like(others[:1]), others])
 
 
 def _chordal_start(rng: np.random.Generator, cost: LeastSquaresCost, d: int, k: int) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.sparse
 
 from riemtr.manifolds.stiefel import symmetric
 
@@ -84,26 +83,6 @@ def random_graph(rng: np.random.Generator, n: int, degree: int) -> tuple[np.ndar
     edges = np.sort(np.stack([tails, heads]), axis=0)
     tails, heads = np.unique(edges[:, edges[0] != edges[1]], axis=1)
     return tails, heads
-
-
-def block_rows(
-    rows: np.ndarray, columns: np.ndarray, blocks: np.ndarray, shape: tuple[int, int]
-) -> scipy.sparse.csr_matrix:
-    """Return a sparse matrix made of dense blocks.
-
-    Parameters
-    ----------
-    rows, columns : ndarray of int, shape (count,)
-        Where the first entry of each block is.
-    blocks : ndarray, shape (count, a, b)
-    shape : pair of int
-        Of the whole.
-    """
-    _, height, width = blocks.shape
-    down = np.broadcast_to(rows[:, None, None] + np.arange(height)[:, None], blocks.shape)
-    right = np.broadcast_to(columns[:, None, None] + np.arange(width), blocks.shape)
-    entries = (blocks.ravel(), (down.ravel(), right.ravel()))
-    return scipy.sparse.csr_matrix(entries, shape=shape)
 
 
 def skew_units(n: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -42,9 +42,6 @@ class Truth:
         ``distance(point)``: how far a point is from the nearest true solution.
     details : dict
         Whatever else the problem was made from.
-    bound : callable or None
-        ``bound(point)``: a number that the cost of no point anywhere is below. Duality makes it of
-        the point given; where it is that point's cost, the point is a global minimizer.
     point : point of the manifold, or None
         A true solution, or where data are noisy what they were made from.
     error : callable or None
@@ -55,7 +52,6 @@ class Truth:
     cost: float | None = None
     distance: Callable[[Any], float] | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    bound: Callable[[Any], float] | None = None
     point: Any = None
     error: Callable[[Any], float] | None = None
 
@@ -75,6 +71,8 @@ class Case:
         The problem's name.
     parameters : dict
         What it was built with.
+    draw : callable or None
+        ``draw(figure, point)`` draws a solution into a figure of matplotlib.
     """
 
     problem: Problem
@@ -82,6 +80,7 @@ class Case:
     truth: Truth | None = None
     name: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
+    draw: Callable[[Any, Any], None] | None = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle what :func:`build` was called with: costs are functions, which need not pickle."""
@@ -168,7 +167,7 @@ def _build(name: str, settings: dict[str, Any], source: np.random.Generator) -> 
     builder, before = _builder(name), copy.deepcopy(source)
     built = builder(source, **settings) if _takes_rng(builder) else builder(**settings)
     case = _as_case(name, built, source)
-    case = Case(case.problem, case.start, case.truth, name, settings)
+    case = replace(case, name=name, parameters=settings)
     object.__setattr__(case, "_source", before)
     return case
 

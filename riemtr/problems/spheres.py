@@ -72,6 +72,11 @@ class CoulombCost:
         """Return the shared work at one point."""
         return CoulombPoint(point)
 
+    def dual_bound(self, point: np.ndarray) -> float:
+        """Return the bound of linear programming, which is the same at all points."""
+        dimension, n = point.shape
+        return _linear_programming_bound(n, dimension, lambda each: (2.0 - 2.0 * each) ** -0.5)
+
 
 class CoulombPoint:
     """The energy at one point: the distances of all pairs serve everything."""
@@ -123,7 +128,7 @@ def thomson(rng: np.random.Generator, n: int = 12, dimension: int = 3) -> Case:
 
     The minimum is known for universally optimal configurations: n up to dimension + 1, n = 2
     dimension, any n on a circle, and the icosahedron, n = 12 in space, the default. For all others
-    ``truth.bound`` is the lower bound of linear programming (Yudin): a polynomial below the
+    ``certificate.lower_bound`` is that of linear programming (Yudin): a polynomial below the
     potential with nonnegative coefficients in the basis of Gegenbauer bounds the energy.
 
     Parameters
@@ -146,8 +151,7 @@ def thomson(rng: np.random.Generator, n: int = 12, dimension: int = 3) -> Case:
     manifold = Oblique(dimension, n)
     known = sharp_inner_products(dimension, n)
     energy = 0.5 * n * sum(count / math.sqrt(2.0 - 2.0 * product) for product, count in known)
-    below = _linear_programming_bound(n, dimension, lambda product: (2.0 - 2.0 * product) ** -0.5)
-    truth = Truth(cost=energy if known else None, bound=lambda point: below)
+    truth = Truth(cost=energy if known else None)
     problem = Problem(manifold, CoulombCost(), symmetries=_turned)
     return Case(problem, manifold.random_point(rng), truth)
 
@@ -201,6 +205,11 @@ class PackingCost:
     def at(self, point: np.ndarray) -> PackingPoint:
         """Return the shared work at one point."""
         return PackingPoint(self.smoothing, point)
+
+    def dual_bound(self, point: np.ndarray) -> float:
+        """Return the bound on the largest inner product, which is the same at all points."""
+        dimension, n = point.shape
+        return max(_largest_product_bound(n, dimension), _mean_bound(n, self.smoothing))
 
     def easier(self) -> Iterator[tuple[PackingCost, float]]:
         """Yield smoother maxima, smoothest first, each with a gradient tolerance.
@@ -259,8 +268,8 @@ def packing(
 
     The minimum is known for universally optimal configurations, since the exponential is completely
     monotonic: n up to dimension + 1, n = 2 dimension, any n on a circle, and the icosahedron,
-    n = 12 in space, the default. For all others ``truth.bound`` is that of Rankin or, in space, of
-    Fejes Tóth on the largest inner product, which is below its smooth version.
+    n = 12 in space, the default. For all others ``certificate.lower_bound`` is that of Rankin
+    or, in space, of Fejes Tóth on the largest inner product, which is below its smooth version.
 
     Parameters
     ----------
@@ -288,8 +297,7 @@ def packing(
     if known:
         products, counts = np.array(known).T
         least = smoothing * float(logsumexp(products / smoothing, b=0.5 * n * counts))
-    below = max(_largest_product_bound(n, dimension), _mean_bound(n, smoothing))
-    truth = Truth(cost=least, bound=lambda point: below)
+    truth = Truth(cost=least)
     problem = Problem(manifold, PackingCost(smoothing), symmetries=_turned)
     return Case(problem, manifold.random_point(rng), truth)
 

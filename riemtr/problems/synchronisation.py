@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from riemtr.arguments import check_nonnegative, integer
 from riemtr.manifolds import Oblique, Rotations
 from riemtr.problem import Problem
-from riemtr.problems.duality import block_bound
-from riemtr.problems.quadratic import (
+from riemtr.problem.quadratic import (
     ComplexRows,
+    FrameRows,
     LeastSquaresCost,
     QuadraticCost,
-    RotationRows,
+    block_rows,
 )
+from riemtr.problem.relaxation import Relaxation
 from riemtr.problems.random_data import (
     apart,
-    block_rows,
     nearest_rotations,
     perturbed,
     random_graph,
@@ -42,10 +43,10 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
     a number of modulus 1, which is named as a symmetry.
 
     The relaxation to positive semidefinite matrices of unit diagonal is tight with high
-    probability as long as the noise is below about 1: ``truth.bound(point)`` is then the cost of
-    the point found, which so is proved to be a global minimizer. ``truth.error`` is the root mean
-    square distance of phases from the planted ones, as good as one factor makes it; without noise
-    it vanishes, and the minimum is :math:`-n/2`.
+    probability as long as the noise is below about 1: ``certificate.lower_bound`` is then the cost
+    of the point found, which so is proved to be a global minimizer. ``truth.error`` is the root
+    mean square distance of phases from the planted ones, as good as one factor makes it; without
+    noise it vanishes, and the minimum is :math:`-n/2`.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
     manifold = Oblique(2, n)
     problem = Problem(
         manifold,
-        QuadraticCost(-hermitian, ComplexRows()),
+        QuadraticCost(-hermitian, ComplexRows(), relaxation=Relaxation(-hermitian)),
         symmetries=lambda point: [np.stack([-point[1], point[0]])],
     )
 
@@ -83,7 +84,6 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
         cost=-0.5 * n if noise == 0.0 else None,
         distance=error if noise == 0.0 else None,
         details={"matrix": hermitian},
-        bound=lambda point: block_bound(-hermitian, (point[0] + 1j * point[1])[:, None]),
         point=np.stack([planted.real, planted.imag]),
         error=error,
     )
@@ -110,7 +110,7 @@ def rotation_averaging(
     quadratic form of Y, whose matrix is the sparse connection Laplacian. All frames may be turned
     at once, :math:`R_i \to G R_i`, which is named as d(d-1)/2 symmetries.
 
-    ``truth.bound(point)`` is a lower bound by duality; with noise as moderate as the default it is
+    ``certificate.lower_bound`` is a bound by duality; with noise as moderate as the default it is
     the cost of the point found, which so is proved to be a global minimizer. ``truth.error`` is the
     root mean square distance (Frobenius) from the planted rotations after one turn of all; without
     noise it vanishes, and so does the minimum.
@@ -144,8 +144,9 @@ def rotation_averaging(
     planted = manifold.random_point(rng)
     exact = planted[tails].swapaxes(1, 2) @ planted[heads]
     measured = perturbed(rng, exact, noise) if noise > 0.0 else exact
-    rows = RotationRows(d, k)
-    cost = LeastSquaresCost(turn_residuals(tails, heads, measured, np.ones(len(tails)), k), rows)
+    rows = FrameRows(d, k)
+    residuals = turn_residuals(tails, heads, measured, np.ones(len(tails)), k)
+    cost = LeastSquaresCost(residuals, rows, partial(Relaxation, block=d))
     problem = Problem(manifold, cost, symmetries=turned_together)
 
     def error(point: np.ndarray) -> float:
@@ -155,7 +156,6 @@ def rotation_averaging(
         cost=0.0 if noise == 0.0 else None,
         distance=error if noise == 0.0 else None,
         details={"tails": tails, "heads": heads, "measured": measured},
-        bound=lambda point: block_bound(cost.normal, rows.stacked(point), d),
         point=planted,
         error=error,
     )

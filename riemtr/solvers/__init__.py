@@ -21,6 +21,7 @@ from riemtr.solvers.many import ManyResults, solve_many
 from riemtr.solvers.multistart import Multistart, multistart
 from riemtr.solvers.result import Certified, Result, load_result
 from riemtr.solvers.scipy_lbfgsb import ScipyLBFGSB
+from riemtr.solvers.semidefinite import SemidefiniteSolution, relaxed_start, solve_semidefinite
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     CostBelow,
@@ -75,6 +76,7 @@ __all__ = [
     "Result",
     "ScipyLBFGSB",
     "SecondOrder",
+    "SemidefiniteSolution",
     "SlopeRatioTest",
     "Stalled",
     "Status",
@@ -88,5 +90,7 @@ __all__ = [
     "multistart",
     "no_warm_up",
     "observers",
+    "relaxed_start",
     "solve_many",
+    "solve_semidefinite",
 ]

@@ -95,6 +95,8 @@ class Certificate(Summarised):
         across them.
     curvature : Curvature or None
         All that is known of the curvature, for further questions; None for a saved certificate.
+    evaluation : Evaluation or None
+        The problem at the point, for bounds; None for a saved certificate.
 
     Examples
     --------
@@ -116,16 +118,19 @@ class Certificate(Summarised):
     contradiction: str = ""
     symmetries: int = 0
     curvature: Curvature | None = field(default=None, repr=False)
+    evaluation: Evaluation | None = field(default=None, repr=False)
 
     def summary(self) -> Summary:
         """Return what is known of the point, in words; flat directions are not counted for it."""
-        pairs = (
+        pairs: tuple[tuple[str, str], ...] = (
             ("verdict", self.verdict_in_words),
             ("meaning", self.meaning),
             ("gradient norm", f"{self.gradient_norm:.2e}, of at most {self.tolerance:.2e}"),
             ("curvature", self.curvature_in_words),
             *([("minimizer", self.distance_in_words)] if self.distance_in_words else []),
         )
+        if self.__dict__.get("gap") is not None:  # printing computes nothing
+            pairs += (("best anywhere", f"no point is lower by more than {self.gap:.1e}"),)
         tone = GOOD if self.verdict == MINIMIZER else DOUBTFUL
         return Summary("Certificate", pairs, tone=tone, line=self.verdict_in_words)
 
@@ -182,9 +187,27 @@ class Certificate(Summarised):
             return None
         return int(np.count_nonzero(np.abs(values) <= self.curvature_tolerance))
 
+    @cached_property
+    def lower_bound(self) -> float | None:
+        """A number that the cost of no point anywhere is below; None where none is known.
+
+        Computed when first asked for, by the cost's own ``dual_bound(point)``.
+        """
+        here = self.evaluation
+        if here is None or not hasattr(here.problem.cost, "dual_bound"):
+            return None
+        return here.problem.cost.dual_bound(here.point)
+
+    @cached_property
+    def gap(self) -> float | None:
+        """How much lower than here the cost may be anywhere; None where no bound is known."""
+        if self.lower_bound is None or self.evaluation is None:
+            return None
+        return max(self.evaluation.cost - self.lower_bound, 0.0)
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle numbers, and not the problem that they come from."""
-        return {**self.__dict__, "curvature": None}
+        return {**self.__dict__, "curvature": None, "evaluation": None}
 
     @property
     def curvature_in_words(self) -> str:
@@ -267,6 +290,7 @@ def certify_evaluation(
             False,
             bound,
             known.tolerated(tolerances.curvature),
+            evaluation=here,
         )
     if known.products == 0 and is_small(here):
         with suppress(OutOfTimeError):  # Lanczos makes do with less
@@ -303,6 +327,7 @@ def certify_evaluation(
         against,
         len(here.symmetries),
         known,
+        here,
     )
     away = proved(here) if verdict == MINIMIZER and is_cheap(here) else None
     if away is not None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Version of the format, for files that a later release might not read.
 _FORMAT = 1
+# Bounds of a certificate that are computed when first asked for.
+_BOUNDS = ("lower_bound", "gap")
 
 
 def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = False) -> None:
@@ -57,6 +59,7 @@ def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = 
         away = certificate.pop("_distance", None)
         known["certificate"], known["flat_directions"] = certificate, flat
         known["distance"] = None if away is None else asdict(away)
+        known["bounds"] = {name: certificate.pop(name, None) for name in _BOUNDS}
         if direction is not None:
             known["direction"] = _taken_apart(direction, "direction", arrays)
     arrays["result"] = np.array(json.dumps(known))
@@ -129,6 +132,8 @@ def load_result(path: Any) -> Result:
             provide(certificate, flat_directions=known["flat_directions"])
         if known.get("distance") is not None:  # not in files of older versions
             provide(certificate, _distance=Distance(**known["distance"]))
+        bounds = known.get("bounds", {})
+        provide(certificate, **{name: each for name, each in bounds.items() if each is not None})
         provide(found, certificate=certificate)
     return found
 

@@ -72,8 +72,8 @@ def test_the_solution_is_certified_and_the_truth_is_true(name, seed, kind):
     if truth.cost is not None:
         assert result.cost >= truth.cost - 1e-10 * size
         assert result.cost == pytest.approx(truth.cost, abs=1e-7 * size)
-    if truth.bound is not None:
-        bound = truth.bound(result.point)
+    bound = result.certificate.lower_bound
+    if bound is not None:
         assert bound <= result.cost + 1e-9 * size
         assert bound <= case.problem.at(case.start).cost
         if name in TIGHT:

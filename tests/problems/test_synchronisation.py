@@ -18,7 +18,7 @@ def test_without_noise_what_was_planted_is_found(name, seed):
     result = ACCURATE.solve(case.problem, case.start)
     assert result.cost == pytest.approx(case.truth.cost, abs=1e-10)
     assert case.truth.error(result.point) < 1e-7
-    assert case.truth.bound(result.point) == pytest.approx(case.truth.cost, abs=1e-9)
+    assert result.certificate.lower_bound == pytest.approx(case.truth.cost, abs=1e-9)
 
 
 def test_phases_from_the_leading_eigenvector():
@@ -33,7 +33,7 @@ def test_the_spectral_norm_bounds_phases():
     case = build("phase-synchronisation", rng=2)
     largest = np.linalg.eigvalsh(case.truth.details["matrix"])[-1]
     result = ACCURATE.solve(case.problem, case.start)
-    assert -0.5 * 60 * largest <= case.truth.bound(result.point) <= result.cost + 1e-9
+    assert -0.5 * 60 * largest <= result.certificate.lower_bound <= result.cost + 1e-9
 
 
 def test_two_rotations_agree_with_the_one_between_them():
@@ -57,7 +57,7 @@ def test_a_loop_shares_its_error(d):
         angle = np.arctan2(around[1, 0], around[0, 0])
         # Three edges, each |R_j - R_i M|^2 / 2 = 2 - 2 cos(angle / 3).
         assert result.cost == pytest.approx(3.0 * (2.0 - 2.0 * np.cos(angle / 3.0)), rel=1e-8)
-    assert case.truth.bound(result.point) == pytest.approx(result.cost, abs=1e-9)
+    assert result.certificate.lower_bound == pytest.approx(result.cost, abs=1e-9)
 
 
 def test_frames_of_one_size_and_a_turn_of_all_are_the_same():

@@ -35,8 +35,8 @@ def test_large_problems_are_solved(name):
     truth, size = case.truth, max(1.0, abs(result.cost))
     if truth.cost is not None:
         assert result.cost == pytest.approx(truth.cost, abs=1e-6 * size)
-    if truth.bound is not None:
-        assert truth.bound(result.point) <= result.cost + 1e-9 * size
+    if result.certificate.lower_bound is not None:
+        assert result.certificate.lower_bound <= result.cost + 1e-9 * size
 
 
 def test_a_comparison_on_the_zoo():

@@ -12,7 +12,7 @@ import pytest
 import riemtr
 from benchmarks.distance_bound import SIZES, exact_minimizer
 from riemtr.errors import ArgumentError
-from riemtr.problems.quadratic import QuadraticCost, Rows
+from riemtr.problem.quadratic import QuadraticCost, Rows
 from riemtr.solvers.distance import Newton, estimated, kantorovich, proved
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -10,8 +11,38 @@ import scipy.sparse
 from riemtr.problem.books import lazy
 from riemtr.problem.pullback import DerivativeBounds, gamma
 
+if TYPE_CHECKING:
+    from riemtr.problem.relaxation import Relaxation
 
-class QuadraticCost:
+
+# Relative gap of a certificate, as small as rounding mostly allows.
+_RELATIVE_GAP = 1e-10
+
+
+class RelaxedCost:
+    """Half a quadratic form of the rows of a point, which a semidefinite relaxation may bound.
+
+    Parameters
+    ----------
+    rows : Rows
+        Writes points as matrices, and matrices as points.
+    relaxation : Relaxation or None
+        That of the form.
+    """
+
+    def __init__(self, rows: Rows, relaxation: Relaxation | None):
+        self.rows, self.relaxation = rows, relaxation
+
+    def dual_bound(self, point: Any) -> float | None:
+        """Return a number that the cost of no point is below; None without a relaxation."""
+        if self.relaxation is None:
+            return None
+        factor = self.rows.stacked(point)[: self.relaxation.rows]
+        factor = factor.reshape(len(factor), -1)
+        return 0.5 * self.relaxation.bound(factor, tolerance=_RELATIVE_GAP).lower_bound
+
+
+class QuadraticCost(RelaxedCost):
     r"""The form :math:`\frac12 \langle Z, C Z D \rangle` of the entries of a point.
 
     Parameters
@@ -22,11 +53,19 @@ class QuadraticCost:
         Writes points as matrices Z of N rows, and matrices as points.
     weights : ndarray, optional
         The diagonal of D, ones if not given.
+    relaxation : Relaxation, optional
+        That of C, where blocks of rows of Z are orthonormal, and weights are not given.
     """
 
-    def __init__(self, matrix: Any, rows: Rows, weights: np.ndarray | None = None):
+    def __init__(
+        self,
+        matrix: Any,
+        rows: Rows,
+        weights: np.ndarray | None = None,
+        relaxation: Relaxation | None = None,
+    ):
+        super().__init__(rows, relaxation)
         self.matrix = matrix
-        self.rows = rows
         self.weights = weights
 
     @lazy
@@ -115,7 +154,7 @@ def largest_row(matrix: Any) -> float:
     return float(sums.max(initial=0.0)) * (1.0 + gamma(matrix.shape[1]))
 
 
-class LeastSquaresCost:
+class LeastSquaresCost(RelaxedCost):
     r"""The sum of squares :math:`\frac12 |J Z|^2`, exact to the last digit where it vanishes.
 
     Parameters
@@ -124,13 +163,20 @@ class LeastSquaresCost:
         The matrix J.
     rows : Rows
         Writes points as matrices Z of N rows, and matrices as points.
+    relaxation : callable, optional
+        ``relaxation(J'J)``, where blocks of rows of Z are orthonormal: that of J'J.
     """
 
-    def __init__(self, jacobian: Any, rows: Rows):
+    def __init__(
+        self,
+        jacobian: Any,
+        rows: Rows,
+        relaxation: Callable[[Any], Relaxation] | None = None,
+    ):
         self.jacobian = jacobian.tocsr()
         self.transposed = jacobian.T.tocsr()
         self.normal = (self.transposed @ self.jacobian).tocsr()
-        self.rows = rows
+        super().__init__(rows, None if relaxation is None else relaxation(self.normal))
 
     @lazy
     def size(self) -> float:
@@ -237,8 +283,8 @@ class ComplexRows(Rows):
         return np.stack([matrix.real, matrix.imag])
 
 
-class RotationRows(Rows):
-    """A stack of k matrices of size d: the rows are those of their transposes, one after another.
+class FrameRows(Rows):
+    """A stack of k matrices of d columns: the rows are those of their transposes, one by one.
 
     Parameters
     ----------
@@ -249,12 +295,14 @@ class RotationRows(Rows):
         self.d, self.k = d, k
 
     def stacked(self, point: Any) -> np.ndarray:
-        """Return the kd x d matrix of all transposes."""
-        return point.reshape(self.k, self.d, self.d).swapaxes(1, 2).reshape(-1, self.d)
+        """Return the matrix of kd rows of all transposes."""
+        frames = point.reshape(self.k, -1, self.d)
+        return frames.swapaxes(1, 2).reshape(self.k * self.d, -1)
 
     def split(self, matrix: np.ndarray) -> Any:
         """Return the stack."""
-        return matrix.reshape(self.k, self.d, self.d).swapaxes(1, 2)
+        frames = matrix.reshape(self.k, self.d, -1).swapaxes(1, 2)
+        return frames if self.k > 1 else frames[0]
 
 
 class PoseRows(Rows):
@@ -266,7 +314,7 @@ class PoseRows(Rows):
     """
 
     def __init__(self, d: int, k: int):
-        self.turns = RotationRows(d, k)
+        self.turns = FrameRows(d, k)
 
     def stacked(self, point: Any) -> np.ndarray:
         """Return the k(d + 1) x d matrix of all transposes and places."""
@@ -274,6 +322,27 @@ class PoseRows(Rows):
         return np.concatenate([self.turns.stacked(rotations), places])
 
     def split(self, matrix: np.ndarray) -> Any:
-        """Return the stack and the places."""
+        """Return the stack and the places; the first is at the origin where it is missing."""
         end = self.turns.d * self.turns.k
-        return [self.turns.split(matrix[:end]), matrix[end:]]
+        missing = np.zeros((end + self.turns.k - len(matrix), matrix.shape[1]))
+        return [self.turns.split(matrix[:end]), np.concatenate([missing, matrix[end:]])]
+
+
+def block_rows(
+    rows: np.ndarray, columns: np.ndarray, blocks: np.ndarray, shape: tuple[int, int]
+) -> scipy.sparse.csr_matrix:
+    """Return a sparse matrix made of dense blocks.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of int, shape (count,)
+        Where the first entry of each block is.
+    blocks : ndarray, shape (count, a, b)
+    shape : pair of int
+        Of the whole.
+    """
+    _, height, width = blocks.shape
+    down = np.broadcast_to(rows[:, None, None] + np.arange(height)[:, None], blocks.shape)
+    right = np.broadcast_to(columns[:, None, None] + np.arange(width), blocks.shape)
+    entries = (blocks.ravel(), (down.ravel(), right.ravel()))
+    return scipy.sparse.csr_matrix(entries, shape=shape)
