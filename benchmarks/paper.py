@@ -4,7 +4,7 @@ Prints the tables of results/paper/README.md from the files beside it. Nothing i
 is made again, or completed, by `riemtr paper NAME --grid coarse --resume --out FOLDER`. With
 --quick every figure is made at small sizes first, in a temporary folder, and that is printed.
 
-    python -m benchmarks.paper [--quick] [--folder FOLDER]
+    python -m benchmarks.paper [--quick] [--bootstrap 100] [--folder FOLDER]
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import tempfile
+from itertools import product
 from pathlib import Path
 
 from benchmarks.timing import one_blas_thread, settings
@@ -22,7 +23,7 @@ import numpy as np  # noqa: E402
 
 from riemtr.sweep import image_starts  # noqa: E402
 from riemtr.sweep.paper import FIGURES, RATES, Work, make, read_rates  # noqa: E402
-from riemtr.sweep.phase_figures import PowerLaw  # noqa: E402
+from riemtr.sweep.phase_figures import PowerLaw, fit_power_law  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "paper"
 # The largest n of every map past the paper, so that their laws are fitted to the same range.
@@ -56,6 +57,42 @@ def maps(folder: Path) -> None:
             )
 
 
+def bootstrap(folder: Path, samples: int) -> None:
+    """Print how far exponents, and boundaries at the largest n, vary if trials are drawn anew."""
+    print(f"\n{'experiment':<16}{'map':<5}{'counted':<11}{'n to':>5}{'exponent':>16}{'there':>14}")
+    for path in sorted(folder.rglob(RATES)):
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        for name, count in product(
+            dict.fromkeys(r["map"] for r in rows), ("successes", "in_basin")
+        ):
+            mine = [row for row in rows if row["map"] == name]
+            for largest in sorted({_COMMON, max(int(row["n"]) for row in mine)}):
+                laws = _drawn([r for r in mine if int(r["n"]) <= largest], name, count, samples)
+                if len(laws) < samples:  # no law in some of the samples
+                    continue
+                powers = [law.exponent for law in laws]
+                there = [float(law(np.array(largest))) for law in laws]
+                print(
+                    f"{path.parent.name:<16}{name:<5}{count:<11}{largest:>5}"
+                    f"{np.mean(powers):>9.2f} ± {np.std(powers):.2f}"
+                    f"{np.mean(there):>8.0f} ± {np.std(there):<4.0f}"
+                )
+
+
+def _drawn(rows: list[dict[str, str]], name: str, count: str, samples: int) -> list[PowerLaw]:
+    """Fit laws to trials drawn with replacement."""
+    trials = [int(row["trials"]) for row in rows]
+    n, y = (np.repeat([int(row[key]) for row in rows], trials) for key in ("n", name[0]))
+    wins = np.concatenate([np.arange(int(row["trials"])) < int(row[count]) for row in rows])
+    rng = np.random.default_rng(0)
+    laws = []
+    for _ in range(samples):
+        some = rng.integers(0, n.size, n.size)
+        laws.append(fit_power_law(n[some], y[some], wins[some], rising=name == "p-n"))
+    return [law for law in laws if law is not None]
+
+
 def _law(law: PowerLaw | None) -> str:
     return f"{law.factor:.2f} n^{law.exponent:.2f}" if law else "none"
 
@@ -77,6 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="make small figures, print those")
     parser.add_argument("--folder", type=Path, default=RESULTS)
+    parser.add_argument("--bootstrap", type=int, default=0, help="samples, for errors of the laws")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder
@@ -86,6 +124,8 @@ def main() -> None:
                 make(name, Work(folder / name, quick=True, largest=10, repetitions=1, starts=1))
         print(settings(), "\n")
         maps(folder)
+        if chosen.bootstrap:
+            bootstrap(folder, chosen.bootstrap)
         print()
         starts(folder)
 
