@@ -1,0 +1,136 @@
+"""The site: ``sphinx-build -W -n docs docs/_build/html``; what it is made of is in ``generate.py``."""
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import generate  # noqa: E402 - beside this file
+from sphinx.util.nodes import make_refnode  # noqa: E402
+
+import riemtr  # noqa: E402
+
+project = "riemtr"
+author = "The riemtr founders"
+copyright = f"2026, {author}"
+version = release = riemtr.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build", "README.md"]
+
+# -- the reference --------------------------------------------------------------------------------
+
+# Docstrings state types in words; signatures stay short enough to read.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autosummary_generate = False  # generate.py writes the pages
+add_module_names = False
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_preprocess_types = False
+# A list of attributes in place of an entry for each: properties have entries of their own.
+napoleon_custom_sections = [("Attributes", "params_style")]
+
+# -- pages and notebooks --------------------------------------------------------------------------
+
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+# Notebooks are stored with their outputs, and executed in the tests: a build only renders them.
+nb_execution_mode = "off"
+nb_merge_streams = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+# -- appearance -----------------------------------------------------------------------------------
+
+html_theme = "furo"
+html_title = "riemtr"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#0b6e8a",
+        "color-brand-content": "#0b6e8a",
+        "font-stack--monospace": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#59c2dd",
+        "color-brand-content": "#59c2dd",
+    },
+}
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+
+
+def resolve(app, env, node, content):
+    """Resolve a reference by any import path of a public name, or by the name alone.
+
+    Types of parameters are written in words, many of them names of Python, numpy or pymanopt: names
+    outside riemtr stay plain text. A name of riemtr that does not exist is an error of the build.
+    """
+    if node.get("refdomain") != "py":
+        return None
+    target = node["reftarget"]
+    name = generate.canonical(target)
+    if name is not None:
+        page = generate.page_of(name)
+        return make_refnode(app.builder, node["refdoc"], page, name, content)
+    module = generate.module_of(target)
+    if module is not None:
+        anchor = f"module-{module}"
+        return make_refnode(app.builder, node["refdoc"], "reference/modules", anchor, content)
+    return None if target.startswith("riemtr.") else content
+
+
+def mend_docstring(app, what, name, found, options, lines):
+    """Escape what Sphinx would take for markup, and let types of parameters link to public names.
+
+    The bars of absolute values are no substitutions, and ``components_`` is no link. A type is
+    written in words, of which Sphinx would look up each among all attributes of all classes.
+    """
+    within = None  # the indentation of a block of formulas or code
+    for number, line in enumerate(lines):
+        depth = len(line) - len(line.lstrip())
+        if within is not None and line.strip() and depth <= within:
+            within = None
+        if within is None and not line.lstrip().startswith((">>>", "...", "| ", "+-")):
+            parts = re.split(r"(``.*?``|:\w+:`[^`]*`|`[^`]*`)", line)
+            parts[::2] = [
+                re.sub(r"(?<!\\)\||(?<=\w)_(?=[\s,.;:)*]|$)", r"\\\g<0>", part)
+                for part in parts[::2]
+            ]
+            lines[number] = linked_type("".join(parts))
+        if line.rstrip().endswith("::") or line.lstrip().startswith(".. math::"):
+            within = depth if within is None else within
+
+
+def linked_type(line):
+    """Return the line of a parameter's type with links to the public classes that it names."""
+    field, separator, text = line.partition(": ")
+    if not (field.startswith(":type ") and separator) or "`" in text:
+        return line
+    linked = re.sub(r"[A-Za-z_.]*\b[A-Z]\w+\b", lambda word: class_role(word[0]), text)
+    return f"{field}: {linked}" if linked != text else f"{field}: *{text}*"
+
+
+def class_role(word):
+    """Return a link to a public class of riemtr, or the word as it is."""
+    return f":class:`{word}`" if generate.canonical(word) is not None else word
+
+
+def setup(app):
+    """Write the generated pages before Sphinx looks for sources."""
+    generate.write_all(HERE)
+    app.connect("missing-reference", resolve)
+    app.connect("autodoc-process-docstring", mend_docstring)
