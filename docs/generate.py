@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -66,11 +67,6 @@ class Name(NamedTuple):
     path: str
     object: Any
     layer: str
-
-    @property
-    def main(self) -> bool:
-        """Whether it is one of ``riemtr`` itself."""
-        return self.path.count(".") == 1
 
 
 @cache
@@ -196,7 +192,9 @@ def _own_members(found: type) -> list[str]:
         for name, member in vars(kind).items():
             if name.startswith("_") or not inspect.getdoc(member):
                 continue
-            described = inspect.isfunction(member) or hasattr(member, "__get__")
+            # The default of a field may be a function, which is no method.
+            foreign = inspect.isfunction(member) and "." not in member.__qualname__
+            described = hasattr(member, "__get__") and not foreign
             if described and not inspect.ismemberdescriptor(member) and _is_ours(member):
                 names[name] = None
     return list(names)
@@ -228,14 +226,11 @@ def _reference_page(layers: dict[str, list[Name]]) -> str:
     for layer, names in layers.items():
         title = _LAYERS.get(layer, layer.capitalize())
         lines += [f".. _layer-{layer}:", "", title, "-" * len(title), ""]
-        for main in (True, False):
-            part = [name for name in names if name.main == main]
-            if not part:
-                continue
-            if not main and len(part) < len(names):
-                lines += ["Parts and types:", ""]
+        for owner, part in groupby(names, key=lambda name: name.path.rpartition(".")[0]):
+            if owner != "riemtr":
+                lines += [f"In ``{owner}``:", ""]
             lines += [".. autosummary::", "   :nosignatures:", ""]
-            lines += [f"   ~{name.path}" if main else f"   {name.path}" for name in part]
+            lines += [f"   ~{name.path}" for name in part]
             lines += [""]
     return "\n".join(lines)
 
@@ -245,7 +240,7 @@ def _sorted_layers() -> dict[str, list[Name]]:
     for name in public_names().values():
         layers.setdefault(name.layer, []).append(name)
     return {
-        layer: sorted(names, key=lambda name: (not name.main, name.path.lower()))
+        layer: sorted(names, key=lambda name: (name.path.count("."), name.path.lower()))
         for layer, names in layers.items()
         if names
     }
@@ -346,7 +341,7 @@ run and changed.
 
 def _write_gallery(docs: Path) -> None:
     """Copy the notebooks, and make a page of cards, each with a picture of its notebook."""
-    cards, entries = [], []
+    cards, entries, kept = [], [], set()
     for path in sorted((docs.parent / "notebooks").glob("*.ipynb")):
         text = path.read_text(encoding="utf-8")
         notebook = json.loads(text)
@@ -360,6 +355,10 @@ def _write_gallery(docs: Path) -> None:
         link = f":link: gallery/{path.stem}\n:link-type: doc\n"
         cards.append(f":::{{grid-item-card}} {title}\n{link}{image}\n{sentence}\n:::\n")
         entries.append(f"gallery/{path.stem}")
+        kept |= {path.name, f"{path.stem}.png"}
+    for path in (docs / "gallery").glob("*"):
+        if path.name not in kept:
+            path.unlink()
     grid = "::::{grid} 1 2 2 3\n:gutter: 3\n:class-container: gallery\n\n"
     tree = "```{toctree}\n:hidden:\n\n" + "\n".join(entries) + "\n```\n"
     _write(docs / "gallery.md", f"{_INTRODUCTION}\n{grid}" + "\n".join(cards) + f"::::\n\n{tree}")
