@@ -1,8 +1,14 @@
+#!/usr/bin/env -S uv run --script
+
+# /// script
+# dependencies = ["nox>=2025.10.14"]
+# ///
 """Tasks by name, each in an environment of its own: ``nox -s docs``; ``nox -l`` lists them."""
 
 import nox
 
-nox.options.sessions = ["lint", "tests", "docs"]
+nox.needs_version = ">=2025.10.14"
+nox.options.default_venv_backend = "uv|virtualenv"
 
 
 @nox.session
@@ -28,7 +34,11 @@ def docs(session):
     session.run("sphinx-build", "-W", "-n", "-q", "docs", "docs/_build/html")
 
 
-@nox.session
+@nox.session(default=False)
 def everything(session):
     """What CI runs, in fresh environments."""
     session.run("bash", ".ci/run", external=True)
+
+
+if __name__ == "__main__":
+    nox.main()
