@@ -1,4 +1,4 @@
-"""The site: ``sphinx-build -W -n docs docs/_build/html``; what it is made of is in ``generate.py``."""
+"""The site: ``sphinx-build -W -n docs docs/_build/html``; ``generate.py`` has its pages."""
 
 import re
 import sys

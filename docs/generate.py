@@ -76,7 +76,9 @@ def public_names() -> dict[str, Name]:
     for module in _public_modules():
         for name, found in _members(module):
             # observers have a path of their own in riemtr
-            owner = "riemtr.observers" if module.__name__.endswith(".observers") else module.__name__
+            owner = (
+                "riemtr.observers" if module.__name__.endswith(".observers") else module.__name__
+            )
             paths.setdefault(id(found), Name(f"{owner}.{name}", found, _layer(found, module)))
     return {name.path: name for name in paths.values()}
 
@@ -96,7 +98,9 @@ def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
     if listed is None:
         listed = [name for name in vars(module) if not name.startswith("_")]
         listed = [
-            name for name in listed if getattr(getattr(module, name), "__module__", "") == module.__name__
+            name
+            for name in listed
+            if getattr(getattr(module, name), "__module__", "") == module.__name__
         ]
     for name in listed:
         found = getattr(module, name)
@@ -210,8 +214,8 @@ def _reference_page(layers: dict[str, list[Name]]) -> str:
         "Reference",
         "=========",
         "",
-        "Every public name has a page, with all its options. Names of ``riemtr`` itself come first; "
-        "names of its packages, the parts and types behind them, follow. The :doc:`command line "
+        "Every public name has a page, with all its options. Names of ``riemtr`` come first, "
+        "those of its packages, parts and types, follow. The :doc:`command line "
         "<commands>` and the :doc:`registered problems <problems>` have pages of their own, and "
         ":doc:`modules` is a map of the source.",
         "",
@@ -251,11 +255,10 @@ def _modules_page() -> str:
         "Modules",
         "=======",
         "",
-        "One idea per file: this is what each of them is for. `ARCHITECTURE.md` has the layers, and "
-        "the walk of one iteration through them.",
+        "One idea per file: this is what each of them is for. :doc:`/explanation/architecture` has "
+        "the layers, and the walk of one iteration through them.",
         "",
     ]
-    lines[4] = lines[4].replace("`ARCHITECTURE.md`", ":doc:`/explanation/architecture`")
     layer = ""
     for found in sorted(pkgutil.walk_packages(riemtr.__path__, "riemtr."), key=lambda f: f.name):
         if found.name.endswith("__main__"):
@@ -281,9 +284,9 @@ def _problems_page() -> str:
         "Registered problems",
         "===================",
         "",
-        "Build one with ``riemtr.problems.build(name, rng=0, ...)``, solve it from the terminal with "
-        "``riemtr solve NAME -p PARAMETER=VALUE``, compare solvers on it with ``riemtr compare "
-        "NAME``. Each knows its solution, a planted one, or a bound that no point beats.",
+        "Build one with ``riemtr.problems.build(name, rng=0, ...)``, solve it from the terminal "
+        "with ``riemtr solve NAME -p PARAMETER=VALUE``, compare solvers on it with ``riemtr "
+        "compare NAME``. Each knows its solution, a planted one, or a bound that no point beats.",
         "",
         ".. contents::",
         "   :local:",
@@ -334,8 +337,8 @@ def _help(*command: str) -> list[str]:
 _INTRODUCTION = """\
 # Gallery
 
-Each page is a notebook of some five minutes, executed by the tests. They are in `notebooks/` of the repository, to be
-run and changed.
+Each page is a notebook of some five minutes, executed by the tests. They are in `notebooks/` of
+the repository, to be run and changed.
 """
 
 

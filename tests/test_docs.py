@@ -1,4 +1,4 @@
-"""Every code block of the pages in docs/ runs as it stands; every link to a file leads somewhere."""
+"""Every code block of the pages in docs/ runs as it stands; links to files lead somewhere."""
 
 import doctest
 import importlib.util
