@@ -84,9 +84,11 @@ def resolve(app, env, node, content):
     Types of parameters are written in words, many of them names of Python, numpy or pymanopt: names
     outside riemtr stay plain text. A name of riemtr that does not exist is an error of the build.
     """
+    target = node["reftarget"]
+    if node["reftype"] in ("myst", "any") and (HERE / target).is_dir():
+        return content  # of a folder of the repository, which the site does not have
     if node.get("refdomain") != "py":
         return None
-    target = node["reftarget"]
     name = generate.canonical(target)
     if name is not None:
         page = generate.page_of(name)
