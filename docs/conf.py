@@ -30,7 +30,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "README.md"]
+exclude_patterns = ["_build"]
+# Folders of the repository, which the site does not have, are named without a link.
+nitpick_ignore_regex = [("myst", r"\.\./benchmarks/results(/\w+)?")]
 
 # -- the reference --------------------------------------------------------------------------------
 
@@ -85,8 +87,6 @@ def resolve(app, env, node, content):
     outside riemtr stay plain text. A name of riemtr that does not exist is an error of the build.
     """
     target = node["reftarget"]
-    if node["reftype"] in ("myst", "any") and (HERE / target).is_dir():
-        return content  # of a folder of the repository, which the site does not have
     if node.get("refdomain") != "py":
         return None
     name = generate.canonical(target)

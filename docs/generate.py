@@ -288,9 +288,6 @@ def _problems_page() -> str:
         "with ``riemtr solve NAME -p PARAMETER=VALUE``, compare solvers on it with ``riemtr "
         "compare NAME``. Each knows its solution, a planted one, or a bound that no point beats.",
         "",
-        ".. contents::",
-        "   :local:",
-        "",
     ]
     for name in names:
         builder = riemtr.problems.registry._builder(name)
