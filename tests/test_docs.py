@@ -5,9 +5,12 @@ import importlib.util
 import re
 import shlex
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+
+import riemtr
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -112,3 +115,13 @@ def test_links_to_files_lead_somewhere(path):
         if "://" in target or not file or (generated and DOCS in path.parents):
             continue
         assert (path.parent / file).exists(), target
+
+
+def test_the_reference_has_all_public_names(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    import generate
+
+    pages = {id(name.object) for name in generate.public_names().values()}
+    for name in riemtr.__all__:
+        found = getattr(riemtr, name)
+        assert isinstance(found, ModuleType) or id(found) in pages, name
