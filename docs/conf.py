@@ -100,12 +100,23 @@ def resolve(app, env, node, content):
     return None if target.startswith("riemtr.") else content
 
 
+# Docstrings of properties as they are written, until Napoleon has had its turn.
+SENTENCES = {}
+
+
+def keep_sentences(app, what, name, found, options, lines):
+    """Keep the docstring of a property: Napoleon takes words before a colon for its type."""
+    if what in ("attribute", "property") and not any(line.startswith("---") for line in lines):
+        SENTENCES[name] = list(lines)
+
+
 def mend_docstring(app, what, name, found, options, lines):
     """Escape what Sphinx would take for markup, and let types of parameters link to public names.
 
     The bars of absolute values are no substitutions, and ``components_`` is no link. A type is
     written in words, of which Sphinx would look up each among all attributes of all classes.
     """
+    lines[:] = SENTENCES.pop(name, lines)
     within = None  # the indentation of a block of formulas or code
     for number, line in enumerate(lines):
         depth = len(line) - len(line.lstrip())
@@ -162,4 +173,5 @@ def setup(app):
     generate.write_all(HERE)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("missing-reference", resolve)
-    app.connect("autodoc-process-docstring", mend_docstring)
+    app.connect("autodoc-process-docstring", keep_sentences, priority=1)  # before Napoleon
+    app.connect("autodoc-process-docstring", mend_docstring, priority=900)
