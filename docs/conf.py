@@ -31,8 +31,8 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
-# Folders of the repository, which the site does not have, are named without a link.
-nitpick_ignore_regex = [("myst", r"\.\./benchmarks/results(/\w+)?")]
+# Folders and pages of results, which the site does not have, are named without a link.
+nitpick_ignore_regex = [("myst", r"\.\./benchmarks/results(/[\w./]+)?")]
 
 # -- the reference --------------------------------------------------------------------------------
 
