@@ -147,8 +147,8 @@ def class_role(word):
     return f":class:`{word}`" if generate.canonical(word) is not None else word
 
 
-# Commands that docutils does not know, and what stands for them.
-MATHML = {"dots": r"\ldots", "!": ""}
+# Commands that docutils does not know, and what stands for them; spaces and sizes are left out.
+MATHML = {"dots": r"\ldots"}
 
 
 def write_formula(writer, node):
@@ -157,7 +157,7 @@ def write_formula(writer, node):
     try:
         # TeX takes \frac12 for a half, docutils for twelve over what follows.
         formula = re.sub(r"\\([td]?frac)(\d)(\d)", r"\\\1{\2}{\3}", node.astext())
-        formula = re.sub(r"\\(dots|!)(?![a-z])", lambda known: MATHML[known[1]], formula)
+        formula = re.sub(r"\\(dots|[bB]ig[lrg]?|!)(?![a-z])", lambda known: MATHML.get(known[1], ""), formula)
         markup = tex2mathml(formula, as_block=block)
     except MathError as error:
         logging.getLogger(__name__).warning("formula: %s", error, location=node)
