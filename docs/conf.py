@@ -157,7 +157,9 @@ def write_formula(writer, node):
     try:
         # TeX takes \frac12 for a half, docutils for twelve over what follows.
         formula = re.sub(r"\\([td]?frac)(\d)(\d)", r"\\\1{\2}{\3}", node.astext())
-        formula = re.sub(r"\\(dots|[bB]ig[lrg]?|!)(?![a-z])", lambda known: MATHML.get(known[1], ""), formula)
+        formula = re.sub(
+            r"\\(dots|[bB]ig[lrg]?|!)(?![a-z])", lambda known: MATHML.get(known[1], ""), formula
+        )
         markup = tex2mathml(formula, as_block=block)
     except MathError as error:
         logging.getLogger(__name__).warning("formula: %s", error, location=node)
