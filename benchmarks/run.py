@@ -16,6 +16,7 @@ NOT_BENCHMARKS = {
     "torture_cases",
     "torture_manifolds",
     "torture_variants",
+    "tracked",
     "zoo_problems",
 }
 

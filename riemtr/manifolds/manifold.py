@@ -228,6 +228,11 @@ class Manifold(PymanoptManifold, Generic[P]):
 
     # -- points -----------------------------------------------------------------------------------
 
+    @property
+    def typical_dist(self) -> float:
+        """Scale of the manifold, by which first radii are chosen; the root of the dimension."""
+        return math.sqrt(max(self.dim, 1))
+
     def check_point(self, point: Any, name: str = "start") -> P:
         """Return a user's point as floating-point arrays of its own, or say what is wrong with it.
 

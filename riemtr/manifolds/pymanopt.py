@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -406,7 +405,7 @@ class FromPymanopt(Manifold[Any]):
         try:
             return float(self.original.typical_dist)
         except (AttributeError, NotImplementedError):
-            return math.sqrt(max(self.dim, 1))
+            return super().typical_dist
 
     def random_point(self, rng: Any = None) -> Any:
         """Draw a point; ``None`` draws from numpy's global state, as pymanopt does."""

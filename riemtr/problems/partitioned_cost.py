@@ -10,6 +10,7 @@ that.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,8 @@ class PartitionedPoint:
 
     def _visit(self, function: object, *arguments: object) -> tuple:
         matrix = self._owner.data.matrix
-        sums = matrix.total(function, self._point, self._owner.mu, *arguments)  # type: ignore
+        total: Any = matrix.total
+        sums = total(function, self._point, self._owner.mu, *arguments)
         return tuple(each / matrix.shape[1] for each in sums)
 
     @lazy

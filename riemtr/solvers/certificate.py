@@ -517,7 +517,7 @@ def certify(
     tolerance: float | None = None,
     curvature_tolerance: float | None = None,
     relative_tolerance: float | None = None,
-    max_seconds: float = math.inf,
+    max_seconds: float | None = math.inf,
 ) -> Certificate:
     """Certify a point, whatever solver it comes from.
 

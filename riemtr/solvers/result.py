@@ -213,7 +213,7 @@ class Result(Summarised, Generic[P]):
     def _effort(self) -> str:
         """How long the run took, and what it asked the cost for."""
         by_differences = (
-            self.evaluation is not None  # as it is after pickling
+            self.__dict__["evaluation"] is not None  # as it is after pickling
             and is_known(self.evaluation, "hessian_kind")
             and self.evaluation.hessian_kind == "differences"
         )

@@ -136,8 +136,8 @@ class StoppingCriterion:
         return AllOf((*_parts(self, AllOf), *_parts(other, AllOf)))
 
 
-def _parts(criterion: Any, kind: type) -> Iterator[StoppingCriterion]:
-    yield from criterion.criteria if isinstance(criterion, kind) else (criterion,)  # type: ignore
+def _parts(criterion: Any, kind: type[AnyOf] | type[AllOf]) -> Iterator[StoppingCriterion]:
+    yield from criterion.criteria if isinstance(criterion, kind) else (criterion,)
 
 
 @dataclass(frozen=True, repr=False)

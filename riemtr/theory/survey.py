@@ -376,7 +376,7 @@ def critical_points(
     )
 
 
-def _indices(indices: Iterable[int] | None, dim: int) -> np.ndarray:
+def _indices(indices: Any, dim: int) -> np.ndarray:
     if indices is None:
         return np.arange(dim + 1)
     given = list(indices) if isinstance(indices, Iterable) else [indices]

@@ -1,0 +1,1 @@
+"""Counters of oracle calls, tracked by asv from commit to commit: ``asv run``, ``asv publish``."""
