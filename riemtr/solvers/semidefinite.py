@@ -48,10 +48,9 @@ from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
 # Gap, over the sum of the diagonal of C by magnitude, that rounding leaves where values vanish.
 _ROUNDING = 1e-11
 # Relative gradient norms of the descents at the first rank. After each, directions are dropped in
-# which the factor is smaller than a few times the root of that number, relative to its largest one:
-# what vanishes at the solution goes with the root of the gradient.
+# which the factor is smaller than the root of that number, relative to its largest one. Three times
+# as much drops directions that are needed: an ascent to bring one back costs more than it saves.
 _DESCENTS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-_DROPPED = 3.0
 # The relative gradient norm at which a bound is looked for, and the factor by which it is made
 # smaller where the gradient is all that keeps the gap open.
 _FINE = 1e-9
@@ -371,8 +370,8 @@ def climb(
     search = _Search(relaxation, clock)
     factor = search.random(search.first_rank if rank is None else rank, rng)
     for accuracy in _DESCENTS:
-        factor = search.reduced(search.descended(factor, accuracy), _DROPPED * math.sqrt(accuracy))
-    accuracy, ascents, share = _FINE, 0, _DROPPED * math.sqrt(_DESCENTS[-1])
+        factor = search.reduced(search.descended(factor, accuracy), math.sqrt(accuracy))
+    accuracy, ascents, share = _FINE, 0, math.sqrt(_DESCENTS[-1])
     while True:
         factor = search.descended(factor, accuracy)
         mine = search.translated(factor)
