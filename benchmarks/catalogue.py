@@ -156,6 +156,16 @@ def race(names: list[str], size: str, repeats: int) -> None:
         print(f"{key}: geometric mean {geometric_mean(values)}; below 1/{WITHIN}: {below}")
 
 
+def survey(names: list[str], seeds: int) -> None:
+    print(f"\n{'problem':<26}{'certified, strict':>20}{'global, of known':>20}")
+    tallies = {name: tally(name, seeds) for name in names}
+    for name, found in tallies.items():
+        strict, lowest = f"{found.strict}/{found.runs}", f"{found.lowest}/{found.known}"
+        print(f"{name:<26}{strict:>20}{lowest:>20}")
+    runs, strict, known, lowest = (sum(column) for column in zip(*tallies.values(), strict=True))
+    print(f"{'in all':<26}{f'{strict}/{runs}':>20}{f'{lowest}/{known}':>20}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few seeds, small sizes only")
@@ -164,14 +174,8 @@ def main() -> None:
     arguments = parser.parse_args()
     names = arguments.names or list(SIZES)
     print(settings())
-    print(f"\n{'problem':<26}{'certified, strict':>20}{'global, of known':>20}")
-    seeds = 0 if arguments.race else 2 if arguments.quick else 40
-    tallies = {name: tally(name, seeds) for name in names}
-    for name, found in tallies.items():
-        strict, lowest = f"{found.strict}/{found.runs}", f"{found.lowest}/{found.known}"
-        print(f"{name:<26}{strict:>20}{lowest:>20}")
-    runs, strict, known, lowest = (sum(column) for column in zip(*tallies.values(), strict=True))
-    print(f"{'in all':<26}{f'{strict}/{runs}':>20}{f'{lowest}/{known}':>20}")
+    if not arguments.race:
+        survey(names, 2 if arguments.quick else 40)
     for size in ("small",) if arguments.quick else ("small", "large"):
         race(names, size, 1 if arguments.quick else 3)
 
