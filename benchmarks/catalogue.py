@@ -17,7 +17,7 @@ import math
 import statistics
 from typing import Any, NamedTuple
 
-from benchmarks.timing import one_blas_thread, settings
+from benchmarks.timing import geometric_mean, one_blas_thread, settings
 
 one_blas_thread()
 
@@ -110,12 +110,6 @@ def raced(entrants: dict[str, Any], case: Case, repeats: int) -> Race:
     return Race({name: statistics.median(each) for name, each in times.items()}, certified)
 
 
-def geometric_mean(ratios: list[float]) -> str:
-    finite = [ratio for ratio in ratios if 0.0 < ratio < math.inf]
-    mean = math.exp(statistics.fmean(map(math.log, finite))) if finite else math.nan
-    return f"{mean:.2f} ({len(finite)} problems)"
-
-
 def race(names: list[str], size: str, repeats: int) -> None:
     entrants = solvers()
     print(
@@ -153,7 +147,9 @@ def race(names: list[str], size: str, repeats: int) -> None:
     for key, values in ratios.items():
         behind = [f"{n} {v:.2f}" for n, v in zip(names, values, strict=True) if v < 1.0 / WITHIN]
         below = ", ".join(behind) or "none"
-        print(f"{key}: geometric mean {geometric_mean(values)}; below 1/{WITHIN}: {below}")
+        finite = [value for value in values if 0.0 < value < math.inf]
+        mean = f"{geometric_mean(finite):.2f} ({len(finite)} problems)"
+        print(f"{key}: geometric mean {mean}; below 1/{WITHIN}: {below}")
 
 
 def survey(names: list[str], seeds: int) -> None:

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import argparse
 import copy
-import math
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from benchmarks.timing import interleaved, one_blas_thread, settings
+from benchmarks.timing import geometric_mean, interleaved, one_blas_thread, settings
 
 one_blas_thread()
 
@@ -108,10 +107,6 @@ def measure(pair: Pair, repeats: int) -> tuple[dict[str, float], dict[str, End]]
         if sum(seconds.values()) > ROUND:
             break
     return {name: statistics.median(taken) for name, taken in rounds.items()}, ends
-
-
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 def main() -> None:

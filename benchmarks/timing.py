@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -33,6 +34,12 @@ def interleaved(
             values[name] = task()
             seconds[name].append(time.perf_counter() - begin)
     return {name: statistics.median(times) for name, times in seconds.items()}, values
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """The geometric mean of ratios; nan if there are none."""
+    logs = [math.log(value) for value in values]
+    return math.exp(statistics.fmean(logs)) if logs else math.nan
 
 
 def settings() -> str:

@@ -30,11 +30,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.timing import interleaved, one_blas_thread, settings
+from benchmarks.timing import geometric_mean, interleaved, one_blas_thread, settings
 
 one_blas_thread()
 
@@ -248,10 +248,6 @@ def print_costs(rows: list[Row]) -> None:
         costs = (row.ends[name].cost if name in row.ends else None for name in names)
         cells = "".join(cell(cost, 20, ".11g") for cost in costs)
         print(f"{row.name:<24}{cells}  {'; '.join(row.notes)}")
-
-
-def geometric_mean(values: Iterable[float]) -> float:
-    return math.exp(statistics.fmean(math.log(value) for value in values))
 
 
 def print_summary(rows: list[Row]) -> None:

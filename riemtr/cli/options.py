@@ -12,6 +12,9 @@ OUTPUT = "What to keep and show"
 """Heading of the options about output."""
 
 output = partial(typer.Option, rich_help_panel=OUTPUT)
+how = partial(typer.Option, rich_help_panel="How to run it")
+
+Backend = Enum("Backend", {"serial": "serial", "processes": "processes", "dask": "dask"}, type=str)
 
 Parameters = Annotated[
     list[str] | None,
@@ -30,6 +33,21 @@ Resume = Annotated[
     bool, output("--resume", help="Continue what is in the folder: run only what is missing.")
 ]
 Force = Annotated[bool, output("--force", help="Replace what exists.")]
+AcceptChanges = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes",
+        help="Resume, and keep what is there though the code of the task was changed since.",
+    ),
+]
+RunsOn = Annotated[
+    Backend, how(help="This process, several on this machine, or a Dask cluster; same results.")
+]
+Processes = Annotated[int | None, how(help="How many processes: as many as cores, if not given.")]
+Scheduler = Annotated[
+    str | None,
+    how(metavar="ADDRESS", help="Of a Dask cluster; if not given, one is started here."),
+]
 ShowProgress = Annotated[bool, output("--progress/--no-progress", help="Show how far it is.")]
 Quiet = Annotated[bool, output("--quiet", "-q", help="Print only one line, at the end.")]
 

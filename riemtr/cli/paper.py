@@ -12,9 +12,18 @@ import typer
 
 from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, in_options, refusing, say
-from riemtr.cli.options import Quiet, Resume, ShowProgress
+from riemtr.cli.options import (
+    AcceptChanges,
+    Backend,
+    Processes,
+    Quiet,
+    Resume,
+    RunsOn,
+    Scheduler,
+    ShowProgress,
+    how,
+)
 from riemtr.cli.progress import shown
-from riemtr.cli.sweep import Backend
 from riemtr.errors import ArgumentError
 from riemtr.files import check_folder, made_folder
 from riemtr.summary import Summary, Table
@@ -23,7 +32,6 @@ from riemtr.sweep.paper import FIGURES, Work, make
 
 Grid = Enum("Grid", {"default": "default", "coarse": "coarse", "paper": "paper"}, type=str)
 
-_how = partial(typer.Option, rich_help_panel="How to run it")
 _size = partial(typer.Option, rich_help_panel="How much of it")
 # Of a quick run.
 _QUICK = {"repetitions": 2, "starts": 2}
@@ -42,13 +50,7 @@ def paper(
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="List the figures, and exit.")] = False,
     resume: Resume = False,
-    accept_changes: Annotated[
-        bool,
-        typer.Option(
-            "--accept-changes",
-            help="Resume, and keep what is there though the code was changed since.",
-        ),
-    ] = False,
+    accept_changes: AcceptChanges = False,
     progress: ShowProgress = True,
     quiet: Quiet = False,
     quick: Annotated[bool, _size("--quick", help="Small sizes: seconds.")] = False,
@@ -62,19 +64,12 @@ def paper(
     starts: Annotated[
         int | None, _size(min=1, help="Starts of each photograph: the paper's 100.")
     ] = None,
-    backend: Annotated[
-        Backend, _how(help="This process, several on this machine, or a Dask cluster.")
-    ] = Backend.processes,
-    n_jobs: Annotated[
-        int | None, _how(help="How many processes: as many as cores, if not given.")
-    ] = None,
+    backend: RunsOn = Backend.processes,
+    n_jobs: Processes = None,
     max_seconds: Annotated[
-        float, _how(help="Time for each trial; one that takes longer has failed.")
+        float, how(help="Time for each trial; one that takes longer has failed.")
     ] = math.inf,
-    scheduler: Annotated[
-        str | None,
-        _how(metavar="ADDRESS", help="Of a Dask cluster; if not given, one is started here."),
-    ] = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Make a figure of the paper, at its settings, from nothing.
 

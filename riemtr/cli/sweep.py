@@ -15,7 +15,17 @@ import typer
 
 from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, given, in_options, refusing, say
-from riemtr.cli.options import Quiet, Resume, ShowProgress
+from riemtr.cli.options import (
+    AcceptChanges,
+    Backend,
+    Processes,
+    Quiet,
+    Resume,
+    RunsOn,
+    Scheduler,
+    ShowProgress,
+    how,
+)
 from riemtr.cli.parameters import parse_axes
 from riemtr.cli.progress import shown
 from riemtr.errors import ArgumentError
@@ -53,10 +63,8 @@ Method = Enum(
 )
 Kind = Enum("Kind", {"identity": "identity", "conditioned": "conditioned"}, type=str)
 Surrogate = Enum("Surrogate", {"log_cosh": "log-cosh", "huber": "huber", "l4": "l4"}, type=str)
-Backend = Enum("Backend", {"serial": "serial", "processes": "processes", "dask": "dask"}, type=str)
 
 _phase = partial(typer.Option, rich_help_panel=f"For {NAME}")
-_how = partial(typer.Option, rich_help_panel="How to run it")
 
 _MAP = """`k-n`: nonzeros k against dimension n, with p = 5 n² log n samples. `p-n`: samples p
 against n, with k = 0.2 n. Both if not given."""
@@ -67,8 +75,6 @@ steps within a fixed radius, on a smaller grid; `pipeline`: all rows, by `riemtr
 _PRECONDITION = """Whiten the data: as in the paper if not given, for conditioned dictionaries."""
 _KIND = """`identity`, as in the paper, if not given; `conditioned`: complete dictionaries, with
 preconditioning."""
-_BACKEND = "This process, several on this machine, or a Dask cluster; same results."
-_CHANGES = "Resume, and keep what is there though the task's code was changed since."
 _KEPT = """interrupted; cells that had ended by then, if any, are kept: repeat with --resume to run
 the others"""
 
@@ -86,7 +92,7 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Resume, and run again what failed.")
     ] = False,
-    accept_changes: Annotated[bool, typer.Option("--accept-changes", help=_CHANGES)] = False,
+    accept_changes: AcceptChanges = False,
     progress: ShowProgress = True,
     quiet: Quiet = False,
     map_name: Annotated[Map | None, _phase("--map", help=_MAP)] = None,
@@ -122,17 +128,12 @@ def sweep(
             rich_help_panel="For a task of your own",
         ),
     ] = None,
-    backend: Annotated[Backend, _how(help=_BACKEND)] = Backend.processes,
-    n_jobs: Annotated[
-        int | None, _how(help="How many processes: as many as cores, if not given.")
-    ] = None,
+    backend: RunsOn = Backend.processes,
+    n_jobs: Processes = None,
     max_seconds: Annotated[
-        float, _how(help="Time for each cell; one that takes longer has failed.")
+        float, how(help="Time for each cell; one that takes longer has failed.")
     ] = math.inf,
-    scheduler: Annotated[
-        str | None,
-        _how(metavar="ADDRESS", help="Of a Dask cluster; if not given, one is started here."),
-    ] = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Run a task over a grid of settings; the result is the same whatever runs it.
 

@@ -14,7 +14,6 @@ companion paper's experiment on images.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,17 +22,13 @@ import numpy as np
 from riemtr.compare.estimates import Estimate
 from riemtr.data import Orthogonal
 from riemtr.errors import DoesNotApply
-from riemtr.manifolds.manifold import P
-from riemtr.problem import Evaluation, Problem, as_problem
+from riemtr.problem import Evaluation, Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.solvers import (
     AcceptanceRule,
     AlwaysAccept,
-    Result,
-    StoppingCriterion,
     TrustRegion,
 )
-from riemtr.solvers.iteration import Observer
 from riemtr.subproblem import Ended, Step, SubproblemSolver
 
 # Threshold of a whole dictionary's coefficients, where the data have variance 1: Qu, Sun and
@@ -95,23 +90,13 @@ class ADM(TrustRegion):
     goal: str = field(default="first-order", init=False)
     max_iterations: int = 100_000
 
-    def solve(
-        self,
-        problem: Problem[P],
-        start: Any = None,
-        *,
-        rng: Any = None,
-        stop: StoppingCriterion | None = None,
-        observers: Observer | Sequence[Observer] = (),
-    ) -> Result[P]:
-        """Minimise the cost from a start, as :meth:`riemtr.TrustRegion.solve` does."""
-        cost = as_problem(problem).cost
+    def _fitted(self, problem: Problem, rng: Any) -> TrustRegion:
+        cost = problem.cost
         if not isinstance(cost, DictionaryCost):
             raise DoesNotApply("ADM alternates for the log-cosh cost of dictionary learning alone")
         covariance = cost.data @ cost.data.T / cost.data.shape[1]
         size = cost.mu / float(np.linalg.eigvalsh(covariance)[-1])
-        fitted = replace(self, subproblem=Alternation(size))
-        return TrustRegion.solve(fitted, problem, start, rng=rng, stop=stop, observers=observers)
+        return replace(self, subproblem=Alternation(size))
 
 
 def adm(data: np.ndarray, seed: int) -> Estimate:

@@ -6,14 +6,11 @@ Each is a choice of defaults for the parts of :class:`riemtr.TrustRegion`, and t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from riemtr.arguments import generator
-from riemtr.manifolds.manifold import P
 from riemtr.problem import Evaluation, Problem
-from riemtr.solvers.iteration import Observer
 from riemtr.solvers.judging import (
     AcceptanceRule,
     AdaptiveRadius,
@@ -22,7 +19,6 @@ from riemtr.solvers.judging import (
     SlopeRatioTest,
 )
 from riemtr.solvers.loop import Run, descend
-from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import AnyOf, FirstOrderPoint, StoppingCriterion
 from riemtr.solvers.trust_region import TrustRegion
@@ -90,20 +86,10 @@ class CurvilinearSearch(TrustRegion):
 class _Drawing(TrustRegion):
     """A method whose subproblem solver draws, from the ``rng`` of the run."""
 
-    def solve(
-        self,
-        problem: Problem[P],
-        start: Any = None,
-        *,
-        rng: Any = None,
-        stop: StoppingCriterion | None = None,
-        observers: Observer | Sequence[Observer] = (),
-    ) -> Result[P]:
-        """Minimise the cost from a start; ``rng`` is the source of all that is drawn."""
+    def _fitted(self, problem: Problem, rng: Any) -> TrustRegion:
         # The start comes from the seed itself; a stream of its own keeps other draws apart.
         part = replace(self.subproblem, rng=generator(rng).spawn(1)[0])  # type: ignore[type-var]
-        seeded = replace(self, subproblem=part)
-        return TrustRegion.solve(seeded, problem, start, rng=rng, stop=stop, observers=observers)
+        return replace(self, subproblem=part)
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,7 +147,7 @@ class PerturbedGD(_Drawing):
         reason = descend(run, run.problem, point, stop)
         while reason.status is Status.FIRST_ORDER:
             before: Evaluation = run.best
-            vector, length = self.subproblem.perturbed(before)  # type: ignore[attr-defined]
+            vector, length = run.solver.subproblem.perturbed(before)  # type: ignore[attr-defined]
             there = before.moved(vector, self.move)
             if there is None or not math.isfinite(there.cost):
                 break

@@ -247,7 +247,7 @@ class TrustRegion:
         )
         asked = () if stop is None else (stop,)
         clock = Clock(self.max_seconds if stop is None else min(self.max_seconds, stop.max_seconds))
-        run = Run(self, problem, tolerances, observers, clock, radius)
+        run = Run(self._fitted(problem, rng), problem, tolerances, observers, clock, radius)
         try:
             with showing(observers) if observers else nullcontext():
                 reason = self._stages(run, point, asked)
@@ -256,6 +256,10 @@ class TrustRegion:
                 raise
             reason = Reason(Status.INTERRUPTED)
         return run.result(self._explained(run, reason, stop, start is None))
+
+    def _fitted(self, problem: Problem, rng: Any) -> TrustRegion:
+        """Return the method for one run: with parts that need the problem, or a source of draws."""
+        return self
 
     def _stages(self, run: Run, point: Any, asked: tuple[StoppingCriterion, ...]) -> Reason:
         """Descend on the easier problems, then on the problem itself.

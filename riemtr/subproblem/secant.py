@@ -56,7 +56,6 @@ class Secants:
         self.gram = np.zeros((len(self.rows), len(self.rows)))
         self.curvatures = [0.0] * (room + 1)
         self.order: tuple[int, ...] = ()
-        self._free = list(range(room + 1))
 
     @property
     def places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +77,8 @@ class Secants:
         vectors = np.array((step, before.gradient, here.gradient))
         vectors[:2] = here.space.all_transported(vectors[:2], before.space)
         np.subtract(vectors[2], vectors[1], out=vectors[1])
-        place = self._free[-1]
+        places = reversed(range(len(self.curvatures)))
+        place = next(place for place in places if place not in self.order)
         lengths = here.norm(vectors[0]), here.norm(vectors[1])
         usable = min(lengths) > 0.0 and max(lengths) < math.inf
         if usable:
@@ -91,16 +91,9 @@ class Secants:
             self.gram[:, 2 * place : 2 * place + 2] = products[:, :2]
             self.gram[2 * place : 2 * place + 2] = products[:, :2].T
             self.curvatures[place] = lengths[1] / lengths[0]
-            self._free.pop()
-            self._keep((*self.order, place))
+            room = len(self.curvatures) - 1
+            self.order = (*self.order, place)[-room:]
         return products[:, 2]
-
-    def _keep(self, order: tuple[int, ...]) -> None:
-        """Keep these pairs, but for the oldest where no place would be free."""
-        if not self._free:
-            order = order[1:]
-        self.order = order
-        self._free = [place for place in range(len(self.curvatures)) if place not in order]
 
     def products(self, here: Evaluation, vectors: np.ndarray) -> np.ndarray:
         """Return the inner products of all rows with some vectors, one in each column."""
@@ -119,7 +112,7 @@ class Secants:
         self.rows[used] = as_real_rows(vectors)
         self.gram[:, used] = self.products(here, vectors)
         # Transport may change lengths and angles: a pair without a positive curvature is dropped.
-        self._keep(tuple(i for i in self.order if self.gram[2 * i, 2 * i + 1] > _LEAST_COSINE))
+        self.order = tuple(i for i in self.order if self.gram[2 * i, 2 * i + 1] > _LEAST_COSINE)
 
     def model(self) -> SecantModel | None:
         """Return the model of all pairs; None if there are none."""
