@@ -222,15 +222,17 @@ def trial(
         the solver, of the pipeline whether all rows are proved.
     """
     kind = Identity() if dictionary == "identity" else Conditioned(condition_number)
-    sample = ExactlySparse(n, p, k, dictionary=kind).draw(rng)
-    Y = sample.observations
+    A = kind.matrix(n, rng)
+    Y = ExactlySparse(n, p, k).coefficients(rng)
+    if dictionary != "identity":
+        Y = A @ Y
     if noise > 0:
         scale = noise * float(np.linalg.norm(Y)) / math.sqrt(Y.size)
         for row in Y:
             row += scale * rng.standard_normal(row.size)
     whitens = _whitens(method, dictionary) if precondition is None else precondition
     if method == "pipeline":
-        return _recovery(Y, sample.dictionary, mu, surrogate, whitens, rng)
+        return _recovery(Y, A, mu, surrogate, whitens, rng)
     targets = None
     if whitens:
         try:
@@ -238,8 +240,7 @@ def trial(
         except ValueError:
             # Fewer samples than unknowns, or rows that depend on each other: nothing to recover.
             return _result(math.inf, mu, False, 0, "rank-deficient")
-        Y, targets = white.data, white.matrix @ sample.dictionary
-    del sample  # X is as large as Y
+        Y, targets = white.data, white.matrix @ A
     if surrogate == "log-cosh":
         problem = dictionary_problem(Y, mu)
     else:
