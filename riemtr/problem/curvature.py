@@ -160,7 +160,7 @@ class Curvature:
         if self._krylov is not None and self.is_negative and not self._in_detail:
             self._in_detail = True
             self._refined(threshold)
-        if math.isnan(self.min_eigenvalue) and not self.limited:
+        if math.isnan(self.max_eigenvalue) and not self.limited:
             before = self._here.counts.hessian_products
             try:
                 self._from_matrix()
@@ -274,6 +274,11 @@ class Curvature:
         if failed_at == 0:
             return False
         # A product of the Hessian itself must confirm that the matrix is too negative.
+        if accuracy > 0.0:
+            # A rough matrix is as good for the direction that a run is going to follow.
+            self.doubt = rounding
+            leftmost = here.basis.vector(np.linalg.eigh(matrix)[1][:, 0])
+            return self._is_followed(leftmost.astype(here.gradient.dtype, copy=False), threshold)
         witness = here.basis.vector(indefinite_direction(matrix, factor, failed_at))
         bend = here.inner(witness, here.hessian(witness)) / here.inner(witness, witness)
         self._is_negative = bend + rounding < -tolerance

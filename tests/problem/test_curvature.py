@@ -152,9 +152,13 @@ def test_the_rough_matrix_decides_what_its_accuracy_allows(smallest, formed):
     curvature = Problem(pm.Euclidean(N), cost).at(np.ones(N)).curvature
     assert curvature.side(Threshold(1e-6)) == (1 if smallest >= -1e-6 else -1)
     assert cost.formed == formed
-    if smallest < -1e-6:  # whoever wants to escape gets a direction, from the matrix itself
+    if smallest < -1e-6:  # whoever wants to escape gets a direction from what was formed already
         assert curvature.direction is not None
+        assert curvature.min_eigenvalue == pytest.approx(smallest, abs=1e-10)
+        assert cost.formed == formed
+        curvature.estimate(Threshold(1e-6))  # a certificate needs the matrix itself
         assert curvature.min_eigenvalue == pytest.approx(smallest, abs=1e-12)
+        assert curvature.max_eigenvalue == pytest.approx(3.0, abs=1e-12)
         assert cost.formed == ["rough", "matrix"]
 
 
