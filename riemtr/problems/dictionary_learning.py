@@ -24,7 +24,7 @@ from riemtr.problem import Problem
 from riemtr.problem.books import lazy
 from riemtr.problem.pullback import DerivativeBounds, gamma
 from riemtr.problems.surrogates import LOG_COSH_THIRD
-from riemtr.problems.weighted_gram import weighted_gram
+from riemtr.problems.weighted_gram import taken, weighted_gram
 
 # The first smoothing parameter of the continuation, as a share of the data's scale.
 _FIRST_SMOOTHING = 0.3
@@ -40,6 +40,8 @@ _NARROW_TOLERANCE = 3e-5
 _PADDING = 16
 # Exponent beyond which an exponential is as good as infinite, and far from overflow.
 _LARGEST_EXPONENT = 600.0
+# Share of the samples that are worth their memory, gathered.
+_FEW = 0.25
 # Accuracy from which on a Hessian matrix may be multiplied in single precision.
 _SINGLE_ACCURACY = 1e-6
 
@@ -147,25 +149,41 @@ class DictionaryPoint:
         weights *= 4.0 / (self._mu * self._samples)
         return weights
 
+    @lazy
+    def _bending(self) -> tuple[np.ndarray, np.ndarray]:
+        """The samples that bend the cost here, with their weights; all, where those are not few.
+
+        Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0. Away
+        from targets this leaves few samples, which are gathered at the price of one product.
+        """
+        kept = np.flatnonzero(self._is_active(self._weights))
+        if kept.size > _FEW * self._samples:
+            return self._data, self._weights
+        return taken(self._data, kept), self._weights[kept]
+
+    def _is_active(self, weights: np.ndarray) -> np.ndarray:
+        return weights > np.finfo(weights.dtype).eps * 4.0 / (self._mu * self._samples)
+
     def hessian(self, vector: np.ndarray) -> np.ndarray:
-        """Euclidean Hessian product, eq. (fq_hess)."""
-        along = vector.astype(self._data.dtype, copy=False) @ self._data
-        along *= self._weights
-        return self._data @ along
+        """Euclidean Hessian product, eq. (fq_hess), of the samples that bend the cost."""
+        data, weights = self._bending
+        along = vector.astype(data.dtype, copy=False) @ data
+        along *= weights
+        return data @ along
 
     def hessian_matrix(self, accuracy: float = 0.0) -> np.ndarray:
-        """Euclidean Hessian matrix, eq. (fq_hess), from the columns whose weight is not negligible.
+        """Euclidean Hessian matrix, eq. (fq_hess), of the samples that bend the cost.
 
-        Where \\|z\\| is beyond some 18 mu the weight is below rounding beside that of z = 0. To a
-        few digits it is multiplied in single precision, at about half the price.
+        To a few digits it is multiplied in single precision, at about half the price.
         """
-        active = self._decay > np.finfo(self._decay.dtype).eps
-        largest = float(self._weights.max(initial=0.0))
+        data, weights = self._bending
+        active = self._is_active(weights)
+        largest = float(weights.max(initial=0.0))
         if accuracy >= _SINGLE_ACCURACY and 1e-20 < largest < 1e20:
-            rough = weighted_gram(self._data, self._weights, active, np.dtype(np.float32))
+            rough = weighted_gram(data, weights, active, np.dtype(np.float32))
             if np.isfinite(rough).all():
-                return rough.astype(self._data.dtype, copy=False)
-        return weighted_gram(self._data, self._weights, active, self._data.dtype)
+                return rough.astype(data.dtype, copy=False)
+        return weighted_gram(data, weights, active, data.dtype)
 
     def derivative_bounds(self, radius: float) -> DerivativeBounds:
         r"""Bounds of the derivatives, from the lengths of the samples.

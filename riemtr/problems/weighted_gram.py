@@ -31,12 +31,12 @@ def weighted_gram(
         columns, chosen = data[:, here], weights[here]
         if gather:
             kept = np.flatnonzero(active[here])
-            columns, chosen = _taken(columns, kept), chosen[kept]
+            columns, chosen = taken(columns, kept), chosen[kept]
         matrix += _gram(columns, chosen, dtype)
     return matrix
 
 
-def _taken(columns: np.ndarray, kept: np.ndarray) -> np.ndarray:
+def taken(columns: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """Return some of the columns, in the memory layout that they have."""
     if columns.flags.f_contiguous:
         return np.take(columns.T, kept, axis=0).T

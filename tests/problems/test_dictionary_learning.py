@@ -164,6 +164,23 @@ def test_active_columns_suffice(mu, monkeypatch):
     np.testing.assert_array_equal(gathered, gathered.T)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("mu", "is_gathered"), [(1e-3, True), (1.0, False)])
+def test_samples_that_bend_the_cost_are_gathered_once_where_they_are_few(mu, is_gathered, order):
+    data = np.array(sparse_data(1, 8, 4000, share=0.9), order=order)
+    q, v = Sphere(8).random_point(3), Sphere(8).random_point(4)
+    here = DictionaryCost(data, mu).at(q)
+    product, matrix = here.hessian(v), here.hessian_matrix()
+    kept, weights = here._bending
+    assert (kept is data) is not is_gathered
+    assert kept.shape == (8, weights.size)
+    assert np.count_nonzero(np.abs(q @ data) < 18 * mu) <= weights.size <= data.shape[1]
+    assert not is_gathered or weights.size <= 0.05 * data.shape[1]
+    exact = naive(data, mu, q)[2]
+    np.testing.assert_allclose(product, exact @ v, atol=1e-13 * np.abs(exact).max())
+    np.testing.assert_allclose(matrix, exact, atol=1e-13 * np.abs(exact).max())
+
+
 def test_the_data_is_not_copied(monkeypatch):
     monkeypatch.setattr(module, "_NARROW_ENTRIES", 0)
     data = sparse_data(7, 5, 300)
