@@ -148,7 +148,7 @@ def _draw_profile(axes: Any, scene: Landscape) -> None:
         axes.axvspan(low, high, color=colour, alpha=0.13, linewidth=0)
         middle = np.sqrt(low * high)
         axes.text(middle, 0.985, name.replace(" ", "\n"), transform=axes.get_xaxis_transform(),
-                  ha="center", va="top", fontsize=8, color=colour)  # fmt: skip
+                  ha="center", va="top", fontsize=8, color="0.25")  # fmt: skip
     for values, colour, label in (
         (slopes, "#222222", "slope $w^*\\nabla g/|w|$"),
         (curvatures * mu, _PATH, "$\\mu$ times curvature $w^*\\nabla^2 g\\,w/|w|^2$"),

@@ -36,11 +36,14 @@ def test_both_methods_are_mapped(tmp_path):
 
 
 def test_experiments_past_the_paper_are_drawn_together(tmp_path, monkeypatch):
-    chosen = {"one": Past("one row"), "white": Past("whitened", {"precondition": True}, MAPS)}
+    both = {"k-n": 5, "p-n": None}
+    chosen = {"one": Past("one row"), "white": Past("whitened", {"precondition": True}, both)}
     monkeypatch.setattr(paper, "PAST", chosen)
     made = make("past-the-paper", Work(tmp_path, quick=True, largest=10, repetitions=1))
     assert {path.name for path in made.saved} >= {"past-p-n.png", "past-k-n.png"}
     assert [name for name, _ in made.summary.pairs] == ["one, p-n", "white, k-n", "white, p-n"]
+    drawn = read_rates(tmp_path / "white" / "rates.csv")
+    assert {name: list(one.n) for name, one in drawn.items()} == {"k-n": [5], "p-n": [10]}
 
 
 def test_rates_are_the_table_in_short(tmp_path):
