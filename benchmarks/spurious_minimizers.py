@@ -209,8 +209,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.out or (Path(temporary) if chosen.quick else RESULTS)
         store = folder / "draws.sqlite"
-        if folder == RESULTS and not chosen.resume:
-            store.unlink(missing_ok=True)
         begin = time.perf_counter()
         draws = 2 if chosen.quick else chosen.draws
         table = sweep(

@@ -37,6 +37,7 @@ SHARED = {
     "identity",
     "imports",
     "interrupts",
+    "page",
     "progress",
     "store",
     "summary",

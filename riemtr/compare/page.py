@@ -1,17 +1,10 @@
-"""A comparison as one HTML page that needs nothing else: tables, interactive figures, settings.
-
-A content security policy with the scripts' hashes makes the browser refuse everything that is not
-in the file, be it from the network or smuggled into a name.
-"""
+"""A comparison as one HTML page that needs nothing else: tables, interactive figures, settings."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +13,7 @@ from riemtr.compare.page_figures import curves_figure, endings_figure, marks_fig
 from riemtr.compare.records import ENDINGS, Comparison, Run, is_recovery
 from riemtr.errors import ArgumentError, require
 from riemtr.files import write_atomically
+from riemtr.page import page, section
 from riemtr.summary import Summary, Table, clean, plural
 
 # Rows of what went wrong.
@@ -82,16 +76,8 @@ def page_html(comparison: Comparison) -> str:
         remedy = "run it with at least one solver, problem and start"
         raise ArgumentError("comparison", "have at least one run; got none", remedy=remedy)
     plotly = require("plotly.offline", extra="page").get_plotlyjs()
-    sorting = f"<script>{_part('page.js')}</script>"
-    body = f"<script>{plotly}</script>{''.join(_body(comparison))}{sorting}"
-    title = escape(clean(f"riemtr: {', '.join(comparison.problems[:3])}"))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{title}</title>'
-        f"<style>{_part('page.css')}</style></head><body>{body}</body></html>\n"
-    )
+    body = f"<script>{plotly}</script>{''.join(_body(comparison))}"
+    return page(f"riemtr: {', '.join(comparison.problems[:3])}", body)
 
 
 def _body(comparison: Comparison) -> Iterator[str]:
@@ -113,26 +99,25 @@ def _body(comparison: Comparison) -> Iterator[str]:
         marks_figure(comparison),
     )
     sections = [
-        _section(title, f"<p>{said}</p>{_drawn(figure, number)}")
+        section(title, f"<p>{said}</p>{_drawn(figure, number)}")
         for number, ((title, said), figure) in enumerate(zip(_FIGURES.items(), drawn, strict=True))
         if figure is not None
     ]
     yield sections[0]
     if len(comparison.problems) > 1:
-        yield _section("All problems together", comparison.overall().html())
-    yield _section("Side by side", comparison.summary().html())
+        yield section("All problems together", comparison.overall().html())
+    yield section("Side by side", comparison.summary().html())
     yield from sections[1:]
     troubles = _troubles(comparison)
     if troubles is not None:
-        yield _section("What did not end well", troubles.html())
+        yield section("What did not end well", troubles.html())
     elsewhere = ("command", "not_applicable", "interrupted")
     rest = {key: value for key, value in settings.items() if key not in elsewhere}
     command = settings.get("command")
     shown = f"<pre>{escape(clean(command))}</pre>" if command else ""
-    yield _section("Run it again", shown + Summary("", tuple(_pairs(rest))).html())
-    yield _section("Measured with", Summary("", tuple(_pairs(comparison.environment))).html())
-    yield "</main><footer class='soft'>Written by riemtr. This page is one file and loads nothing "
-    yield "from elsewhere.</footer>"
+    yield section("Run it again", shown + Summary("", tuple(_pairs(rest))).html())
+    yield section("Measured with", Summary("", tuple(_pairs(comparison.environment))).html())
+    yield "</main>"
 
 
 def _headline(comparison: Comparison) -> list[str]:
@@ -142,10 +127,6 @@ def _headline(comparison: Comparison) -> list[str]:
     complete = [name for name, mine in runs.items() if all(run.certified for run in mine)]
     first = f"Certified in every run: {', '.join(complete)}." if complete else ""
     return [clean(part) for part in (first or "No solver has all its runs certified.", f"{line}.")]
-
-
-def _section(title: str, content: str) -> str:
-    return f"<section><h2>{title}</h2><div class='scroll'>{content}</div></section>"
 
 
 def _drawn(figure: dict[str, Any], number: int) -> str:
@@ -158,23 +139,6 @@ def _drawn(figure: dict[str, Any], number: int) -> str:
         validate=False,
         div_id=f"figure-{number}",
         default_height=figure["layout"]["height"],
-    )
-
-
-def _part(name: str) -> str:
-    return resources.files("riemtr.compare").joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(body: str) -> str:
-    """Return the content security policy: these scripts, styles and data from within, no more."""
-    scripts = re.findall(r"<script[^>]*>(.*?)</script>", body, re.DOTALL)
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-        for script in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 

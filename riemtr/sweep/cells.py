@@ -32,7 +32,7 @@ _RESERVED = (SEED, SECONDS, FAILURE)
 # Characters of an error that are kept, and of the calls that led to it.
 _MESSAGE = 1000
 _TRACEBACK = 3000
-# The innermost calls.
+# How many of the innermost calls are kept.
 _FRAMES = 4
 
 

@@ -218,9 +218,12 @@ def figure(found: Sequence[Starts], dictionaries: Mapping[tuple[str, str], np.nd
         panels[0, column].imshow(load_image(image), cmap="gray")
         panels[0, column].set(xticks=(), yticks=(), title=image)
         for row, way in enumerate(ways, start=1):
-            atoms = dictionaries[way, image]
-            draw_atoms(panels[row, column], atoms, math.isqrt(len(atoms)))
             panels[row, column].set_title(f"atoms: {WAYS[way].words}", fontsize=10)
+            if (way, image) in dictionaries:  # or every start has failed
+                atoms = dictionaries[way, image]
+                draw_atoms(panels[row, column], atoms, math.isqrt(len(atoms)))
+            else:
+                panels[row, column].set_axis_off()
         mine = [one for one in found if one.image == image]
         _draw_values(panels[-1, column], mine)
     handles = panels[-1, 0].get_legend_handles_labels()[0]

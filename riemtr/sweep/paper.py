@@ -119,11 +119,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Made:
-    """What was made: files, what to say of them, and how many cells failed."""
+    """What was made: files, what to say of them, how many cells failed, and the maps by name."""
 
     saved: list[Path]
     summary: Summary
     failed: int = 0
+    maps: Mapping[str, Map] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def _map(work: Work, folder: Path, maps: Mapping[str, int | None], **options: An
     said = maps_summary(drawn, tables.values())
     pairs = tuple((f"{folder.name}, {name}", value) for name, value in said.pairs)
     failed = sum(len(table.failed) for table in tables.values())
-    return Made(saved, replace(said, pairs=pairs), failed)
+    return Made(saved, replace(said, pairs=pairs), failed, drawn)
 
 
 def _renamed(watch: Watcher, name: str, now: Any) -> Any:
@@ -213,19 +214,25 @@ def _phase_transitions(work: Work) -> Made:
 
 
 def _past(work: Work) -> Made:
-    parts, found = [], {}
-    for name, one in PAST.items():
-        part = _map(work, work.folder / name, one.maps, **one.options)
-        parts.append(part)
-        found[name] = read_rates(work.folder / name / RATES)
+    made = {
+        one.words: _map(work, work.folder / name, one.maps, **one.options)
+        for name, one in PAST.items()
+    }
+    saved = save_boundaries(work.folder, {words: part.maps for words, part in made.items()})
+    return _joined("past the paper", list(made.values()), saved)
+
+
+def save_boundaries(folder: Path, maps: Mapping[str, Mapping[str, Map]]) -> list[Path]:
+    """Draw the boundaries of several experiments together, a figure for each kind of map."""
     saved = []
     for axis, words in (("p-n", "samples"), ("k-n", "sparsity")):
-        drawn = {PAST[name].words: maps[axis] for name, maps in found.items() if axis in maps}
+        drawn = {name: mine[axis] for name, mine in maps.items() if axis in mine}
+        title = f"Past the paper: {words} at which half of the trials succeed"
         with suppress(MissingExtraError):
-            title = f"Past the paper: {words} at which half of the trials succeed"
-            path = work.folder / f"past-{axis}.png"
-            saved.append(save_figure(path, boundaries_figure(drawn, title)))
-    return _joined("past the paper", parts, saved)
+            if drawn:
+                figure = boundaries_figure(drawn, title)
+                saved.append(save_figure(folder / f"past-{axis}.png", figure))
+    return saved
 
 
 def _image_starts(work: Work) -> Made:
@@ -241,10 +248,11 @@ def _image_starts(work: Work) -> Made:
     )
     found = image_starts.starts(table.rows)
     saved = [table.to_csv(work.folder / "starts.csv")]
-    with suppress(MissingExtraError):
-        best = image_starts.best_dictionaries(table, found, ("printed", "pipeline"))
-        drawn = image_starts.figure(found, best)
-        saved.append(save_figure(work.folder / "figure-4.png", drawn))
+    if found:  # or all of them have failed
+        with suppress(MissingExtraError):
+            best = image_starts.best_dictionaries(table, found, ("printed", "pipeline"))
+            drawn = image_starts.figure(found, best)
+            saved.append(save_figure(work.folder / "figure-4.png", drawn))
     said = replace(image_starts.summary(found), notes=tuple(failures([table])))
     return Made(saved, replace(said, line=f"{len(table)} starts"), len(table.failed))
 

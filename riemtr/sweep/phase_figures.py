@@ -34,7 +34,8 @@ _COLOURS = (
 _TITLE = 50
 # Weight of the penalty on the slopes: without one they are infinite where no trials overlap.
 _RIDGE = 1e-2
-# The log-likelihood that y must explain: chance alone gives more in one of some 400 cases.
+# The log-likelihood that y must explain: chance alone gives more in one of some 200 cases, half of
+# which have the wrong sign.
 _SIGNIFICANT = 4.0
 
 

@@ -66,7 +66,7 @@ _EXACT_EXTENTS = {
     "coarse": (((5, 60, 5), (75, 150, 15)), (10, 150), (5120, 2)),
     "paper": (((5, 150, 5),), (10, 150), (5120, 2)),
 }
-# Values of n with a boundary that make a law of it.
+# With fewer crossings than this the power law is called a rough guess.
 _CROSSINGS = 5
 
 
@@ -364,7 +364,6 @@ def save_maps(
         "experiment": NAME,
         **what.common,
         "share": what.share,
-        "largest": what.largest,
         "maps": {name: _summary(what, tables[name], one) for name, one in maps.items()},
         "environments": [one for i, one in enumerate(made_with) if one not in made_with[:i]],
     }
@@ -417,11 +416,11 @@ def _check_folder(folder: Path, what: PhaseTransition) -> None:
                 )
 
 
-def _grid_of(what: PhaseTransition, table: Table, map_name: str) -> str | None:
-    """Name the grid that a table covers; none by name where it is not there yet as a whole."""
+def _grid_of(what: PhaseTransition, table: Table, one: Map) -> str | None:
+    """Name the grid that a table covers as far as it goes; None where there is none."""
     found = {tuple(sorted(outcome.cell.settings.items())) for outcome in table.outcomes}
     for grid in GRIDS:
-        wanted = replace(what, grid=grid).settings(map_name)
+        wanted = replace(what, grid=grid, largest=int(one.n[-1])).settings(one.name)
         if found == {tuple(sorted(settings.items())) for settings in wanted}:
             return grid
     return None
@@ -430,7 +429,8 @@ def _grid_of(what: PhaseTransition, table: Table, map_name: str) -> str | None:
 def _summary(what: PhaseTransition, table: Table, one: Map) -> dict[str, Any]:
     law = one.law
     return {
-        "grid": _grid_of(what, table, one.name),
+        "grid": _grid_of(what, table, one),
+        "largest": int(one.n[-1]),
         "cells": len(table),
         "failed": len(table.failed),
         "repetitions": one.repetitions,

@@ -23,6 +23,12 @@ from riemtr.problems.dictionary_learning import DictionaryCost
 REGIONS = ("strongly convex", "large gradient", "negative curvature")
 """The regions I, II and III, from an atom outwards."""
 
+NUMERALS = ("I", "II", "III")
+"""Their numbers in the paper."""
+
+REGION_COLOURS = ("#2c7fb8", "#d98310", "#5b3d8a")
+"""Their colours in figures; light versions serve as grounds."""
+
 OUTER_RADIUS = 1.0 / (20.0 * math.sqrt(5.0))
 """Length of w where region II ends and region III begins (eqs. grad-uni-orth and -comp)."""
 

@@ -13,8 +13,8 @@ from riemtr.arguments import generator, integer
 from riemtr.errors import ArgumentError
 from riemtr.subproblem import solve_subproblem
 from riemtr.summary import BAD, GOOD, Cell, Summarised, Summary, Table
-from riemtr.theory.chart import OUTER_RADIUS, Frame, frame_of, inner_radius
-from riemtr.theory.constants import DictionaryConstants, dictionary_constants
+from riemtr.theory.chart import NUMERALS, OUTER_RADIUS, Frame, frame_of, inner_radius
+from riemtr.theory.constants import HESSIAN_REACH, DictionaryConstants, dictionary_constants
 from riemtr.theory.sampling import (
     Local,
     cost_change,
@@ -25,9 +25,9 @@ from riemtr.theory.sampling import (
     rotation,
 )
 
-# Lengths of the steps between two points, in units of mu and in radians: from well below the
-# scale on which the Hessian changes to the 1/2 up to which lem:rie_hess_lip is stated.
-_SHORTEST, _LONGEST = 0.01, 0.5
+# Length of the shortest steps between two points in units of mu, the scale on which the Hessian
+# changes.
+_SHORTEST = 0.01
 # Newton steps from an atom to the minimizer beside it: convergence is quadratic.
 _NEWTON_STEPS = 30
 # Rounding that an inequality may be off by, relative to its bound.
@@ -136,8 +136,8 @@ class Checks(Summarised):
     def measured(self) -> DictionaryConstants:
         """Return the constants with the worst observed values in place of the paper's bounds.
 
-        A bound on a curvature or a gradient that fails somewhere stays as it is. The values are
-        those of samples: suprema over the whole sphere may be larger.
+        A lower bound whose worst value is not positive stays as it is: nothing can be made of it.
+        The values are those of samples: suprema over the whole sphere may be larger.
         """
         values = {
             each.constant: each.factor * each.worst
@@ -340,7 +340,7 @@ class _Pair:
 
     def __init__(self, here: Local, frame: Frame, rng: np.random.Generator):
         shortest = _SHORTEST * frame.cost.mu
-        length = shortest * (_LONGEST / shortest) ** rng.random()
+        length = shortest * (HESSIAN_REACH / shortest) ** rng.random()
         direction = here.basis @ rng.standard_normal(frame.n - 1)
         self.here, self.distance = here, length
         self.step = (length / float(np.linalg.norm(direction))) * direction
@@ -425,7 +425,7 @@ def _steps(
     frame: Frame, bounds: DictionaryConstants, sets: Sequence[Sequence[Local]]
 ) -> Iterator[Check]:
     """Yield the decreases of exact trust-region steps at the radius that each lemma allows."""
-    for points, numeral in zip(sets, ("I", "II", "III"), strict=True):
+    for points, numeral in zip(sets, NUMERALS, strict=True):
         radius = getattr(bounds, f"radius_{numeral}")
         steps = [(here, *_trust_region_step(here, radius)) for here in points]
         # In region I only constrained steps decrease the cost by a fixed amount.

@@ -43,8 +43,6 @@ class ThirdRegion(Summarised):
         Radial curvature and radial gradient there.
     fails : ndarray of bool
         Whether the theorem's inequality on the curvature fails there.
-    smallest : ndarray
-        Smallest eigenvalue of the Riemannian Hessian there.
     runs : dict of str to ndarray
         ``"fails"`` and ``"holds"``: for each run from a point of the kind, how many iterations
         it took.
@@ -57,7 +55,6 @@ class ThirdRegion(Summarised):
     curvature: np.ndarray
     slope: np.ndarray
     fails: np.ndarray
-    smallest: np.ndarray
     runs: dict[str, np.ndarray]
     solved: dict[str, np.ndarray]
 
@@ -89,22 +86,23 @@ class ThirdRegion(Summarised):
             for kind in self.runs
             if self.runs[kind].size
         ]
-        failing = self.fails
-        lowest = self.slope[failing].min() / self.constants.beta_g if failing.any() else np.inf
+        if self.fails.any():
+            lowest = self.slope[self.fails].min() / self.constants.beta_g
+            instead = (
+                f"region II's inequality holds at {100.0 * self.covered:.0f} %; the radial "
+                f"gradient is at least {lowest:.2g} times the bound"
+            )
+            told.insert(0, ("where it fails", instead))
+        label = DictionaryConstants.beta_concave.equation(self.constants.complete)
         return Summary(
-            "Radial curvature in region III (eqn:curvature-uni-orth)",
+            f"Radial curvature in region III ({label})",
             (
                 ("setting", self.constants.summary().pairs[0][1]),
-                ("inequality holds at", f"{100.0 * self.share:.1f} % of {failing.size} points"),
+                ("inequality holds at", f"{100.0 * self.share:.1f} % of {self.fails.size} points"),
                 (
                     "mean curvature negative",
                     f"from |w| = {self.constants.concave_from:.3g} on; the region begins at "
                     f"{OUTER_RADIUS:.3g}",
-                ),
-                (
-                    "where it fails",
-                    f"region II's inequality holds at {100.0 * self.covered:.0f} %; the radial "
-                    f"gradient is at least {lowest:.2g} times the bound",
                 ),
                 *told,
             ),
@@ -209,7 +207,6 @@ def third_region(
         curvature,
         np.array([each.radial_gradient for each in here]),
         fails,
-        np.array([float(each.eigenvalues[0]) for each in here]),
         runs,
         solved,
     )

@@ -24,6 +24,9 @@ from riemtr.theory.chart import OUTER_RADIUS, edge_radius, inner_radius
 C_STAR = 1.0 / (12.0 * math.sqrt(2.0 * math.pi))
 """The largest c_star for which the paper proves strong convexity (proof of lem:alg_strcvx_lb)."""
 
+HESSIAN_REACH = 0.5
+"""Length of a step up to which lem:rie_hess_lip is stated."""
+
 # Lengths of w down to which Lipschitz constants are asked for, as a share of those where regions
 # II and III begin: balls around their points reach a little further inwards.
 _REACH = 0.5
@@ -258,22 +261,26 @@ class DictionaryConstants(Summarised):
         """Length of w where the chart ends: ``sqrt((4n - 1) / (4n))``."""
         return edge_radius(self.n)
 
+    @property
+    def _beta(self) -> float:
+        return (_PERTURBED_GEOMETRY if self.complete else 1.0) * self.c_star * self.theta
+
     @constant("eqn:grad-uni-orth", _GEOMETRY)
     def beta_g(self) -> float:
         """Radial gradient w'g'/|w| in region II, at least:
         ``c_star theta``, or half of it if preconditioned.
         """
-        return (_PERTURBED_GEOMETRY if self.complete else 1.0) * self.c_star * self.theta
+        return self._beta
 
     @constant("eqn:curvature-uni-orth", _GEOMETRY)
     def beta_concave(self) -> float:
         """Minus the radial curvature in region III, at least: ``c_star theta``, or half of it."""
-        return (_PERTURBED_GEOMETRY if self.complete else 1.0) * self.c_star * self.theta
+        return self._beta
 
     @constant("lem:alg_strcvx_lb", _GEOMETRY)
     def m_H(self) -> float:
         """Smallest Riemannian curvature in region I: ``c_star theta / mu``, or half of it."""
-        return (_PERTURBED_GEOMETRY if self.complete else 1.0) * self.c_star * self.theta / self.mu
+        return self._beta / self.mu
 
     @constant("eqn:TRM-lemma-iii-4", _GEOMETRY)
     def beta_grad(self) -> float:
@@ -338,11 +345,16 @@ class DictionaryConstants(Summarised):
         """So that convergence is quadratic at once: ``m_H^2 / (L_H M_H)``."""
         return self.m_H**2 / (self.L_H * self.M_H)
 
-    @constant("lem:alg_gradient_func", _RADIUS)
+    @constant("lem:TRM-lemma-iv", _RADIUS)
     def radius_chart(self) -> float:
-        """So that balls of ``3D / (2 pi sqrt n)`` in the chart stay where the bounds above hold."""
-        room = _REACH * min(self.inner_radius, self.outer_radius - self.inner_radius)
-        return min(0.5, 2.0 * math.pi * math.sqrt(self.n) / 3.0 * max(room, 0.0))
+        """So that a step from region I ends in I or II: ``1 / (20 sqrt 5) - mu / (4 sqrt 2)``.
+
+        It is also at most 1/2, up to which lem:rie_hess_lip holds, and so small that balls of
+        ``3D / (2 pi sqrt n)`` in the chart stay where the bounds above hold.
+        """
+        room = _REACH * min(self.inner_radius, self.outer_radius)
+        ball = 2.0 * math.pi * math.sqrt(self.n) / 3.0 * room
+        return max(0.0, min(HESSIAN_REACH, ball, self.outer_radius - self.inner_radius))
 
     @constant("thm:trm_orth", _RADIUS)
     def largest_radius(self) -> float:
@@ -450,9 +462,11 @@ class DictionaryConstants(Summarised):
 
         It keeps both derivatives within ``c_star theta / 2`` of those of X itself, X being the
         largest coefficient. The display in section II.E has ``n X^2`` in place of ``n^1.5 X^3``,
-        and lacks a 1/p; its conclusion, eq. (pert_upper_bound), is that of the right powers.
+        and lacks a 1/p; its conclusion, eq. (pert_upper_bound), is that of the right powers. A
+        largest entry of the data that was given stands for that of the coefficients.
         """
-        X = self.X / (_PERTURBED_ENTRIES if self.complete else 1.0)
+        bounded = self.complete and self.given_entry is None
+        X = self.X / (_PERTURBED_ENTRIES if bounded else 1.0)
         root = math.sqrt(self.n) * X
         allowed = self.c_star * self.theta / (4.0 * root**3 / self.mu**2 + 6.0 * root**2 / self.mu)
         return min(allowed, 0.5 / math.sqrt(self.n))
@@ -514,24 +528,26 @@ class DictionaryConstants(Summarised):
         """What the theorems assume: in words, the equation, and whether it is so."""
         p, mu = f"{self.p:.3g}", f"{self.mu:.3g}"
         needed, largest = f"{self.p_smallest:.3g}", f"{self.mu_largest:.3g}"
-        condition = "eq:trm_proof_assumed_cond" + ("_comp" if self.complete else "")
+        kind = type(self)
+        condition = kind.mu_largest.equation(self.complete)
         found = [
             (f"theta = {self.theta:.3g} below 1/2", condition, self.theta < 0.5),
             (f"mu = {mu} below {largest}", condition, self.mu < self.mu_largest),
             (f"p = {p} at least {needed}", condition, self.p >= self.p_smallest),
             (
-                f"curvature negative from |w| = 0.0224 (in the mean from {self.concave_from:.3g})",
-                "eqn:curvature-uni-comp" if self.complete else "eqn:curvature-uni-orth",
+                f"curvature negative from |w| = {OUTER_RADIUS:.3g} "
+                f"(in the mean from {self.concave_from:.3g})",
+                kind.beta_concave.equation(self.complete),
                 self.concave_from <= OUTER_RADIUS,
             ),
             (
                 f"radius {self.radius:.3g} at most {self.largest_radius:.3g}",
-                "thm:trm_comp" if self.complete else "thm:trm_orth",
+                kind.largest_radius.equation(self.complete),
                 self.radius <= self.largest_radius,
             ),
         ]
         if self.complete:
-            error = f"|Xi| = {self.Xi:.3g} at most {self.Xi_largest:.3g}"
+            error = f"|Xi| at most {self.Xi_largest:.3g} (lem:pert_key_mag: {self.Xi:.3g})"
             found.append((error, "eq:pert_upper_bound", self.Xi <= self.Xi_largest))
         return tuple(found)
 

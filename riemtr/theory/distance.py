@@ -28,9 +28,8 @@ from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary
+from riemtr.theory.constants import HESSIAN_REACH
 
-# Distance up to which lem:rie_hess_lip is stated.
-_REACH = 0.5
 # Roundings of the Euclidean gradient, of order eps times its norm, that its norm may be off by.
 _ROUNDINGS = 10.0
 
@@ -41,37 +40,49 @@ class DistanceLemma(Summarised):
 
     Attributes
     ----------
-    distance : float
-        The bound ``gradient_norm / m_H`` on the distance from the nearest minimizer; infinite where
-        the hypothesis does not hold.
-    holds : bool
-        Whether the hypothesis holds: ``2 L_H gradient_norm < curvature^2`` with a positive
-        curvature, and the distance is at most 1/2.
     gradient_norm : float
         Norm of the Riemannian gradient, rounding included.
     curvature : float
         Smallest eigenvalue of the Riemannian Hessian at the point.
     L_H : float
         Lipschitz constant of the Riemannian Hessian.
-    m_H : float
-        Curvature between the point and the minimizer, on average at least; 0 where unknown.
     """
 
-    distance: float
-    holds: bool
     gradient_norm: float
     curvature: float
     L_H: float
-    m_H: float
+
+    @property
+    def allowed(self) -> float:
+        """Gradient norm below which the slope is positive at some distance of at most 1/2."""
+        reach = min(max(self.curvature, 0.0) / self.L_H, HESSIAN_REACH)
+        return reach * (self.curvature - 0.5 * self.L_H * reach)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the hypothesis holds."""
+        return self.gradient_norm < self.allowed
+
+    @property
+    def m_H(self) -> float:
+        """Curvature between the point and the minimizer, on average at least; 0 where unknown."""
+        if not self.holds:
+            return 0.0
+        spread = self.curvature**2 - 2.0 * self.L_H * self.gradient_norm
+        return 0.5 * (self.curvature + math.sqrt(max(spread, 0.0)))
+
+    @property
+    def distance(self) -> float:
+        """The bound on the distance from the nearest minimizer; infinite where nothing is known."""
+        return self.gradient_norm / self.m_H if self.holds else math.inf
 
     def summary(self) -> Summary:
         """Return the bound in words."""
-        need = self.curvature**2 / (2.0 * self.L_H) if self.curvature > 0.0 else 0.0
-        said = (
-            f"a minimizer lies within {self.distance:.3g}"
-            if self.holds
-            else f"nothing is known: the gradient norm must be below {need:.3g}"
-        )
+        said = "nothing is known: the Hessian is not positive definite at the point"
+        if self.holds:
+            said = f"a minimizer lies within {self.distance:.3g}"
+        elif self.allowed > 0.0:
+            said = f"nothing is known: the gradient norm must be below {self.allowed:.3g}"
         return Summary(
             "Distance from the minimizer (lem:TR-grad-opt)",
             (
@@ -120,12 +131,7 @@ def distance_lemma(problem: Problem, point: np.ndarray, L_H: float | None = None
     gradient = here.gradient_norm + _ROUNDINGS * rounding
     values = here.eigh[0]
     curvature = float(values[0]) - len(values) * here.precision * float(np.abs(values).max())
-    spread = curvature**2 - 2.0 * L_H * gradient
-    holds = curvature > 0.0 and spread > 0.0
-    m_H = 0.5 * (curvature + math.sqrt(spread)) if holds else 0.0
-    holds = holds and gradient <= _REACH * m_H
-    distance = gradient / m_H if holds else math.inf
-    return DistanceLemma(distance, holds, gradient, curvature, L_H, m_H)
+    return DistanceLemma(gradient, curvature, L_H)
 
 
 def hessian_lipschitz(cost: Any) -> float:

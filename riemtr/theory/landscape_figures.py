@@ -12,14 +12,19 @@ import numpy as np
 
 from riemtr.errors import require
 from riemtr.manifolds import Sphere
-from riemtr.theory.chart import OUTER_RADIUS, REGIONS, edge_radius, inner_radius, region_of
+from riemtr.theory.chart import (
+    OUTER_RADIUS,
+    REGION_COLOURS,
+    REGIONS,
+    edge_radius,
+    inner_radius,
+    region_of,
+)
 from riemtr.theory.expectation import Landscape
 
 _SURFACE = "viridis"
 _PATH = "#d7191c"
-# Of the regions, from an atom outwards; matplotlib's light versions serve as shades.
-_REGION_COLOURS = ("#2c7fb8", "#f2a33a", "#5b3d8a")
-# The paper's words for the signs that tell the regions apart.
+# Legend of the path: its start, its steps, its end.
 _STORY = ("start, beside a maximizer", "accepted steps", "end, a certified minimizer")
 _LABEL = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "edgecolor": "none"}
 # The closest look at an atom, in units of the outer radius.
@@ -106,7 +111,7 @@ def _draw_chart(axes: Any, shades: Any, scene: Landscape) -> None:
     _draw_level_lines(small, shades, scene, 1.5 * reach)  # to the corners of the square
     small.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=(), yticks=())
     small.set_title(f"middle, {1 / reach:.0f}x", fontsize=8, pad=2)
-    for colour, radius in zip(_REGION_COLOURS, radii, strict=True):
+    for colour, radius in zip(REGION_COLOURS, radii, strict=True):
         for panel in (axes, small):
             if panel is axes or radius < reach:
                 panel.add_patch(
@@ -118,7 +123,7 @@ def _draw_chart(axes: Any, shades: Any, scene: Landscape) -> None:
     axes.indicate_inset_zoom(small, edgecolor="black")
     lines = [
         require("matplotlib.lines", extra="plot").Line2D([], [], color=colour, linewidth=1.8)
-        for colour in _REGION_COLOURS
+        for colour in REGION_COLOURS
     ]
     names = [f"{name}: $|w|$ to {radius:.3g}" for name, radius in zip(REGIONS, radii, strict=True)]
     axes.legend(lines, names, loc="upper left", fontsize=8, framealpha=0.9)
@@ -142,9 +147,7 @@ def _draw_profile(axes: Any, scene: Landscape) -> None:
     rays = np.column_stack([np.cos(angles), np.sin(angles)])
     _, slopes, curvatures = scene.cost.along_rays(lengths, rays)
     borders = (lengths[0], inner_radius(mu), OUTER_RADIUS, edge)
-    for name, colour, low, high in zip(
-        REGIONS, _REGION_COLOURS, borders, borders[1:], strict=False
-    ):
+    for name, colour, low, high in zip(REGIONS, REGION_COLOURS, borders, borders[1:], strict=False):
         axes.axvspan(low, high, color=colour, alpha=0.13, linewidth=0)
         middle = np.sqrt(low * high)
         axes.text(middle, 0.985, name.replace(" ", "\n"), transform=axes.get_xaxis_transform(),
@@ -156,8 +159,8 @@ def _draw_profile(axes: Any, scene: Landscape) -> None:
         axes.fill_between(lengths, values.min(1), values.max(1), color=colour, alpha=0.35)
         axes.plot(lengths, values.mean(1), color=colour, linewidth=1.4, label=label)
     axes.axhline(0.0, color="0.4", linewidth=0.8)
-    # The theorem's inequality needs a smaller mu than a picture: it holds from here on.
-    holds = lengths[np.flatnonzero((curvatures >= 0.0).any(axis=1))[-1]]
+    # Later than the theorem's 0.022, which asks for a smaller mu than a picture can show.
+    holds = _negative_from(scene, lengths, curvatures, rays)
     axes.axvline(holds, color=_PATH, linewidth=1.0, linestyle=":")
     axes.text(
         1.05 * holds,
@@ -171,6 +174,16 @@ def _draw_profile(axes: Any, scene: Landscape) -> None:
     low, high = axes.get_ylim()
     axes.set(ylim=(low, high + 0.22 * (high - low)), title="Slope and curvature away from $e_3$")
     axes.legend(loc="lower left", fontsize=8, framealpha=0.9)
+
+
+def _negative_from(
+    scene: Landscape, lengths: np.ndarray, curvatures: np.ndarray, rays: np.ndarray
+) -> float:
+    """Return the length from which the radial curvature is negative along all rays."""
+    last = np.flatnonzero((curvatures >= 0.0).any(axis=1))[-1]
+    between = np.linspace(float(lengths[last]), float(lengths[last + 1]), _LENGTHS)
+    _, _, finer = scene.cost.along_rays(between, rays)
+    return float(between[np.argmax((finer < 0.0).all(axis=1))])
 
 
 def _mark_path(axes: Any, path: np.ndarray) -> None:
@@ -282,7 +295,7 @@ def _plotly_path(
     drawn = [
         {**line, **_coordinates(points), "name": "run", "line": {"color": _PATH, "width": 5}},
     ]
-    for number, (name, colour) in enumerate(zip(REGIONS, _REGION_COLOURS, strict=True)):
+    for number, (name, colour) in enumerate(zip(REGIONS, REGION_COLOURS, strict=True)):
         mine = regions == number
         marks = {"size": 3, "color": colour, "line": {"color": "white", "width": 1}}
         drawn.append(
@@ -305,7 +318,7 @@ def _plotly_circles(scene: Landscape) -> list[dict[str, Any]]:
     turn = np.linspace(0.0, 2 * np.pi, 121)
     radii = inner_radius(scene.cost.mu), OUTER_RADIUS, edge_radius(3)
     circles = []
-    for name, colour, radius in zip(REGIONS, _REGION_COLOURS, radii, strict=True):
+    for name, colour, radius in zip(REGIONS, REGION_COLOURS, radii, strict=True):
         flat = radius * np.column_stack([np.cos(turn), np.sin(turn)])
         height = np.full((turn.size, 1), np.sqrt(1.0 - radius**2))
         costs = scene.cost.values(np.hstack([flat, height]))
@@ -337,9 +350,9 @@ def exponential_figure() -> Any:
     delta = 0.8 * across + 0.25 * up
     curve = np.array([sphere.exp(q, t * delta) for t in np.linspace(0.0, 1.0, 60)])
     grid = sphere_grid(np.linspace(0.0, np.pi, 61), np.linspace(0.0, 2 * np.pi, 121))
-    light = 0.62 + 0.3 * np.clip(grid @ (q / np.linalg.norm(q)), 0.0, 1.0)
+    light = 0.62 + 0.3 * np.clip(grid @ q, 0.0, 1.0)
     shade = np.stack([light * 0.9, light * 0.95, light, np.ones_like(light)], axis=-1)
-    _surface(axes, grid, np.clip(shade, 0.0, 1.0))
+    _surface(axes, grid, shade)
     corners = 0.95 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
     plane = q + corners[:, :1] * across + corners[:, 1:] * up
     polygons = require("mpl_toolkits.mplot3d.art3d", extra="plot").Poly3DCollection

@@ -12,32 +12,14 @@ import numpy as np
 
 from riemtr.errors import require
 from riemtr.files import write_atomically
-from riemtr.summary import Cell, Summary, Table, clean, plural
-from riemtr.theory.chart import OUTER_RADIUS, REGIONS
+from riemtr.page import page, section
+from riemtr.summary import Cell, Summary, Table, plural
+from riemtr.theory.chart import NUMERALS, OUTER_RADIUS, REGION_COLOURS, REGIONS
 from riemtr.theory.errata import slips
 
 if TYPE_CHECKING:
     from riemtr.theory.run_regions import RunRegions
 
-# Regions I, II and III: the ground colour of their bands, and the colour of their marks.
-_BANDS = ("#e3f1e8", "#fdf3dc", "#e8eef6")
-_MARKS = ("#2c7f4f", "#b7791f", "#3b6ea5")
-_NUMERALS = ("I", "II", "III")
-_STYLE = """
-* { box-sizing: border-box; } html { color-scheme: light; }
-body { margin: 0 auto; max-width: 70rem; padding: 0 1rem 3rem; background: #fff; color: #1b1f24;
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
-h1 { font-size: 1.4rem; line-height: 1.3; } h2 { margin: 2.2rem 0 .4rem; font-size: 1.2rem; }
-p { max-width: 60rem; } .soft, small { color: #57606a; }
-small { display: block; margin-top: .6rem; font-size: .9rem; }
-.scroll { overflow-x: auto; } svg { max-width: 100%; height: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #d5dae0; vertical-align: top; }
-th { font-weight: 600; } th[colspan] { padding-top: 1rem; }
-td[style*="right"], th[style*="right"] { white-space: nowrap; }
-.good { color: #00613f; } .bad { color: #b00020; font-weight: 600; }
-summary { cursor: pointer; font-weight: 600; }
-"""
 _READING = (
     "The length of w says how far an iterate is from the nearest signed atom, and which of the "
     "paper's regions it is in. In region III the analysis counts on negative curvature, in II on "
@@ -67,9 +49,11 @@ def _draw_lengths(run: RunRegions, axes: Any) -> None:
     length, number = np.maximum(table["length"], 1e-16), np.arange(run.steps + 1)
     edges = (constants.inner_radius, OUTER_RADIUS, 1.0)
     low = min(0.3 * constants.inner_radius, 0.5 * float(length.min()))
-    for edge, ground, name, numeral in zip(edges, _BANDS, REGIONS, _NUMERALS, strict=True):
-        bottom = low if numeral == "I" else edges[_NUMERALS.index(numeral) - 1]
-        axes.axhspan(bottom, edge, color=ground, linewidth=0)
+    bottoms = (low, *edges[:2])
+    for bottom, edge, numeral, name, colour in zip(
+        bottoms, edges, NUMERALS, REGIONS, REGION_COLOURS, strict=True
+    ):
+        axes.axhspan(bottom, edge, color=colour, alpha=0.13, linewidth=0)
         axes.annotate(
             f"{numeral}  {name}",
             (0.01, math.sqrt(bottom * edge)),
@@ -77,11 +61,11 @@ def _draw_lengths(run: RunRegions, axes: Any) -> None:
             ha="left",
             va="center",
             fontsize=9,
-            color=_MARKS[_NUMERALS.index(numeral)],
+            color=colour,
         )
     axes.semilogy(number, length, color="0.6", linewidth=1, zorder=2)
     for kind, inside in (("constrained", table["constrained"]), ("other", ~table["constrained"])):
-        colours = [_MARKS[region] for region in table["region"][inside]]
+        colours = [REGION_COLOURS[region] for region in table["region"][inside]]
         filled = colours if kind == "constrained" else "white"
         axes.scatter(number[inside], length[inside], s=22, c=filled, edgecolors=colours, zorder=3)
     axes.set_ylim(low, 1.0)
@@ -105,8 +89,8 @@ def _draw_decreases(run: RunRegions, axes: Any) -> None:
                 number[here],
                 table["guaranteed"][here],
                 "_",
-                color=_MARKS[region],
-                label=f"theorem's d, region {_NUMERALS[region]}",
+                color=REGION_COLOURS[region],
+                label=f"theorem's d, region {NUMERALS[region]}",
             )
     axes.legend(frameon=False, fontsize=8, ncols=4, loc="best")
     axes.set_title("decrease of the cost in the step from there", fontsize=10, loc="left")
@@ -155,32 +139,23 @@ def page_html(run: RunRegions) -> str:
     title = f"{plural(run.steps, 'iteration')}; the theorem's bound is {run.bound:.1e}"
     pairs = Summary("", summary.pairs).html()
     phases = Summary("", table=summary.table, notes=summary.notes).html()
+    constants = _folded("every constant with its equation", run.constants.summary().html())
     body = (
         f"<header><p class='soft'>riemtr · one run through the paper's regions</p>"
-        f"<h1>{escape(title)}</h1><p>{_READING}</p></header><main>"
-        f"<section>{picture}</section>"
-        f"<section><h2>Theory beside practice</h2><div class='scroll'>{pairs}</div></section>"
-        f"<section><h2>Phases</h2><div class='scroll'>{phases}</div></section>"
-        f"<section><h2>Quadratic convergence</h2><div class='scroll'>{_rates(run)}</div></section>"
-        f"<section><h2>All iterates</h2>{_folded('every iterate', _iterates(run).html())}</section>"
-        f"<section><h2>Constants</h2>"
-        f"{_folded('every constant with its equation', run.constants.summary().html())}"
-        f"{_folded('slips of the paper', slips().summary().html())}</section></main>"
-        "<footer class='soft'><p>Written by riemtr. This page is one file and loads nothing from "
-        "elsewhere.</p></footer>"
+        f"<h1>{escape(title)}</h1><p>{_READING}</p></header><main>",
+        f"<section>{picture}</section>",
+        section("Theory beside practice", pairs),
+        section("Phases", phases),
+        section("Quadratic convergence", _rates(run)),
+        section("All iterates", _folded("every iterate", _iterates(run).html())),
+        section("Constants", constants + _folded("slips of the paper", slips().summary().html())),
+        "</main>",
     )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        "style-src 'unsafe-inline'; img-src data:\">"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{escape(clean(title))}</title>'
-        f"<style>{_STYLE}</style></head><body>{body}</body></html>\n"
-    )
+    return page(title, "".join(body))
 
 
 def _folded(title: str, content: str) -> str:
-    return f"<details><summary>{title}</summary><div class='scroll'>{content}</div></details>"
+    return f"<details><summary>{title}</summary>{content}</details>"
 
 
 def _rates(run: RunRegions) -> str:
@@ -216,7 +191,7 @@ def _iterates(run: RunRegions) -> Summary:
             (
                 str(table["iteration"][k]),
                 str(table["section"][k]),
-                _NUMERALS[int(table["region"][k])],
+                NUMERALS[int(table["region"][k])],
                 f"{table['length'][k]:.3g}",
                 f"{table['cost'][k]:.8g}",
                 f"{table['gradient_norm'][k]:.3g}",

@@ -14,13 +14,10 @@ from riemtr.errors import ArgumentError
 from riemtr.solvers import Result
 from riemtr.solvers.iteration import Iteration
 from riemtr.summary import BAD, GOOD, Cell, Summarised, Summary, Table, plural
-from riemtr.theory.chart import REGIONS, Frame, frame_of, region_of
+from riemtr.theory.chart import NUMERALS, REGIONS, Frame, frame_of, region_of
 from riemtr.theory.checks import constants_of, minimizer_near
 from riemtr.theory.constants import DictionaryConstants
 from riemtr.theory.sampling import cost_change
-
-NUMERALS = ("I", "II", "III")
-"""The paper's numbers of the regions, in the order of :data:`REGIONS`."""
 
 # Distance from the minimizer, in roundings, below which ratios of distances are rounding.
 _ROUNDINGS = 100.0

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from riemtr.problems.dictionary_learning import DictionaryCost
-from riemtr.theory.chart import OUTER_RADIUS, Chart, Frame, edge_radius, inner_radius
+from riemtr.theory.chart import OUTER_RADIUS, Chart, Frame, inner_radius
 
 # Steps in units of mu below which the change of h is taken from the ratio of hyperbolic cosines.
 _SMALL_STEP = 1.0
@@ -115,7 +115,7 @@ def in_region(frame: Frame, region: int, rng: np.random.Generator) -> np.ndarray
         length = inner * (OUTER_RADIUS / inner) ** rng.random()
     else:
         # Another atom is nearer as soon as |w_i| exceeds sqrt(1 - |w|^2).
-        limit = min(1.0 / math.hypot(1.0, float(np.abs(direction).max())), edge_radius(frame.n))
+        limit = 1.0 / math.hypot(1.0, float(np.abs(direction).max()))
         length = OUTER_RADIUS + (limit - OUTER_RADIUS) * rng.random()
     return chart.q(length * direction)
 

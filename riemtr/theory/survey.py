@@ -38,7 +38,8 @@ _MOST_DIMENSIONS = 500
 # Length of a walk's first step, as a share of the manifold's typical distance: shorter ones lead
 # back to where they come from.
 _AWAY = 0.1
-# Distance from the exact point, as a share of the manifold's typical one, that is too uncertain.
+# What may be farther than this from a critical point, as a share of the manifold's typical
+# distance, counts as lost.
 _UNSURE = 1e-3
 # Chance of a wrong statement about further starts.
 _DOUBT = 0.05
@@ -171,9 +172,9 @@ class CriticalPoints(Summarised):
     def chance_of_another(self) -> float:
         """A bound, with 95 % confidence, of the chance that a further start finds a new point.
 
-        All of N starts lead to known points with a chance of (1 - m)^N, where m is the chance that
-        one of them does not. After R rounds, any of which might have been the last, m is above
-        log(R / 0.05) / N with a chance of at most 5 %.
+        If a start leads to a new point with a chance of m, none of N does with a chance of
+        (1 - m)^N. R rounds could each have been the last, but m only falls as points become known:
+        it is above log(R / 0.05) / N with a chance of at most 5 %.
         """
         if not self.quiet_starts:
             return 1.0
@@ -241,9 +242,9 @@ class CriticalPoints(Summarised):
         )
         if self.quiet_starts:
             notes.append(
-                f"the last {plural(self.quiet_starts, 'start')} led to known points only: a "
-                f"further one leads to another with a chance of at most "
-                f"{self.chance_of_another:.2g} (95 % confidence)"
+                f"none of the last {plural(self.quiet_starts, 'start')} led to a new point: a "
+                f"further one does with a chance of at most {self.chance_of_another:.2g} "
+                f"(95 % confidence)"
             )
         else:
             notes.append(

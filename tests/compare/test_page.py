@@ -101,7 +101,7 @@ console.log(JSON.stringify(shown.map(tell)));
 def test_a_click_on_a_heading_sorts_the_rows_of_each_block(clicks, order):
     rows = [["solver", "certified", "time"], ["one"], ["c", "0/9", ""], ["a", "4/4", "4.5 s"]]
     rows += [["b", "3/4", "20 ms"], ["two"], ["d", "1/1", ""]]
-    script = resources.files("riemtr.compare").joinpath("page.js").read_text()
+    script = resources.files("riemtr").joinpath("page.js").read_text()
     command = ["node", "-e", TABLE % (json.dumps(rows), script, clicks)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     names = [row[0] for row in json.loads(ended.stdout)]

@@ -1,5 +1,7 @@
 """The figures of the paper, from their settings to their files."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,23 @@ def test_experiments_past_the_paper_are_drawn_together(tmp_path, monkeypatch):
     assert [name for name, _ in made.summary.pairs] == ["one, p-n", "white, k-n", "white, p-n"]
     drawn = read_rates(tmp_path / "white" / "rates.csv")
     assert {name: list(one.n) for name, one in drawn.items()} == {"k-n": [5], "p-n": [10]}
+    said = json.loads((tmp_path / "white" / "summary.json").read_text())["maps"]
+    assert {name: (one["grid"], one["largest"]) for name, one in said.items()} == {
+        "k-n": ("quick", 5),
+        "p-n": ("quick", 10),
+    }
+
+
+def fails(rng, image, way, side):
+    raise ValueError("no dictionary")
+
+
+def test_where_every_start_fails_it_is_said_and_nothing_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper.image_starts, "trial", fails)
+    made = make("figure-4", Work(tmp_path, quick=True, starts=1))
+    assert made.failed == 3
+    assert [path.name for path in made.saved] == ["starts.csv"]
+    assert "no dictionary" in made.summary.text()
 
 
 def test_rates_are_the_table_in_short(tmp_path):

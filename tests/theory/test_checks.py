@@ -50,7 +50,8 @@ def test_all_but_the_curvature_of_region_three_hold_for_orthogonal_dictionaries(
 def test_preconditioned_data_fail_where_their_perturbation_is_too_large(checks):
     found = checks["preconditioned"]
     assert not {said: met for said, _, met in found.constants.hypotheses}[
-        f"|Xi| = {found.constants.Xi:.3g} at most {found.constants.Xi_largest:.3g}"
+        f"|Xi| at most {found.constants.Xi_largest:.3g} "
+        f"(lem:pert_key_mag: {found.constants.Xi:.3g})"
     ]
     allowed = {*CURVATURE, "eqn:grad-uni-comp"}
     assert {each.label for each in found.failing} <= allowed

@@ -138,6 +138,23 @@ def test_the_rule_for_the_radius_is_what_the_proofs_need(n, mu, condition_number
         assert wide.eta_f * wide.radius**3 / share > getattr(wide, f"d_{name}")
 
 
+@pytest.mark.parametrize(("n", "mu"), [(3, 0.01), (30, 0.05), (30, 0.12), (30, 0.2)])
+def test_a_step_from_region_one_ends_in_one_or_two(n, mu):
+    # Lem:TRM-lemma-iv asks for it; it binds once measured values take the place of bounds.
+    found = dictionary_constants(n, 0.2, mu, 10**5)
+    room = found.outer_radius - found.inner_radius
+    assert 0.0 <= found.radius_chart <= max(room, 0.0)
+    ball = 3.0 * found.radius_chart / (2.0 * math.pi * math.sqrt(n))
+    assert ball <= 0.5 * min(found.inner_radius, found.outer_radius) * (1.0 + 1e-12)
+
+
+def test_a_given_entry_stands_for_the_largest_coefficient():
+    given = dictionary_constants(5, 0.2, 0.01, 10**6, condition_number=2.0, largest_entry=3.0)
+    orthogonal = dictionary_constants(5, 0.2, 0.01, 10**6, largest_entry=3.0)
+    assert given.Xi_largest == orthogonal.Xi_largest
+    assert "|Xi| at most" in given.hypotheses[-1][0]
+
+
 def test_iterations():
     found = dictionary_constants(**PLAIN, radius=1e-9)
     least = min(found.d_I, found.d_II, found.d_III)

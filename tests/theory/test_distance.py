@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,6 +62,18 @@ def test_lipschitz_constant_is_between_what_is_seen_and_the_printed_one(make, ki
     checks = riemtr.theory.check(case, points=50)
     found = hessian_lipschitz(case.problem.cost)
     assert checks["lem:rie_hess_lip"][0].worst <= found <= checks.constants.L_H
+
+
+@pytest.mark.parametrize("L_H", [0.1, 8.0])
+def test_the_gradient_that_it_asks_for_is_what_it_takes(L_H):
+    # With a small L_H it is the range of lem:rie_hess_lip that limits it, not the curvature.
+    found = distance_lemma(riemtr.Problem(riemtr.Sphere(3), lambda x: -x[0]), np.eye(3)[0], L_H)
+    limit = found.allowed
+    below, above = (replace(found, gradient_norm=limit * s) for s in (1 - 1e-9, 1 + 1e-9))
+    assert below.holds
+    assert below.distance <= min(0.5, found.curvature / L_H) + 1e-4
+    assert not above.holds
+    assert f"must be below {limit:.3g}" in repr(above)
 
 
 def test_where_it_says_nothing(make):

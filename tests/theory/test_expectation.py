@@ -146,6 +146,21 @@ def test_the_figure_has_the_path_and_the_regions(scene):
     figure.canvas.draw()
 
 
+def test_the_curvature_is_negative_from_where_the_figure_says(scene):
+    (said,) = (
+        text.get_text()
+        for axes in landscape_figure(scene).axes
+        for text in axes.texts
+        if "curvature negative" in text.get_text()
+    )
+    from_here = float(said.split("= ")[1])
+    angles = np.linspace(0.0, np.pi / 4, 9)
+    rays = np.column_stack([np.cos(angles), np.sin(angles)])
+    lengths = np.array([0.97, 1.03]) * from_here
+    _, _, curvatures = scene.cost.along_rays(lengths, rays)
+    assert curvatures[0].max() > 0.0 > curvatures[1].max()
+
+
 def test_the_page_stands_alone(scene):
     page = landscape_page(scene)
     assert "Plotly.newPlot" in page
