@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, in_options, refusing, say
+from riemtr.cli.console import console, refusing
 from riemtr.cli.options import (
     AcceptChanges,
     Backend,
@@ -23,12 +22,13 @@ from riemtr.cli.options import (
     ShowProgress,
     how,
 )
-from riemtr.cli.progress import shown
-from riemtr.errors import ArgumentError
-from riemtr.files import check_folder, made_folder
+from riemtr.cli.running import refuse_stores, run_into
+from riemtr.errors import ArgumentError, unknown_name
+from riemtr.progress import Watcher
 from riemtr.summary import Summary, Table
 from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.paper import FIGURES, Work, make
+from riemtr.sweep.table import Made
 
 Grid = Enum("Grid", {"default": "default", "coarse": "coarse", "paper": "paper"}, type=str)
 
@@ -108,33 +108,16 @@ def paper(
     )
     given = {"repetitions": repetitions, "starts": starts}
     sizes = (_QUICK if quick else {}) | {key: one for key, one in given.items() if one is not None}
-    try:
-        with refusing(ValueError, TypeError, ImportError, OSError):
-            if name is None or out is None:
-                missing = "FIGURE" if name is None else "out"
-                remedy = "riemtr paper --list shows the figures"
-                raise ArgumentError(missing, "be given", ..., remedy)
-            check_folder(out)
-            _check_new(out, resume or accept_changes)
-            with made_folder(out), shown(progress and not quiet) as watch:
-                work = Work(out, how, watch, quick, grid.value, largest, **sizes)
-                made = make(name, work)
-    except KeyboardInterrupt as error:
-        kept = "interrupted; trials that had ended are kept: repeat with --resume"
-        say(in_options(str(error)) or kept, stderr=True)
-        raise typer.Exit(INTERRUPTED) from None
-    if quiet:
-        say(f"{name}: {made.summary.line}: {out}")
-    else:
-        console().print(made.summary)
-        say(f"saved in {out}: {', '.join(str(path.relative_to(out)) for path in made.saved)}")
-    raise typer.Exit(1 if made.failed else 0)
+    with refusing(ValueError):
+        if name is None or out is None:
+            missing = "FIGURE" if name is None else "out"
+            raise ArgumentError(missing, "be given", ..., "riemtr paper --list shows the figures")
+        if name not in FIGURES:
+            raise unknown_name("figure", name, FIGURES)
 
+    def work(watch: Watcher) -> Made:
+        if FIGURES[name].has_trials and not (resume or accept_changes):
+            refuse_stores(sorted(out.rglob("*.sqlite")))
+        return make(name, Work(out, how, watch, quick, grid.value, largest, **sizes))
 
-def _check_new(folder: Path, resumed: bool) -> None:
-    """Refuse a folder with trials of an earlier run, before the first one is run."""
-    there = sorted(folder.rglob("*.sqlite")) if folder.is_dir() and not resumed else []
-    if there:
-        raise FileExistsError(
-            f"{there[0]} exists: continue it with --resume, or choose another folder"
-        )
+    run_into(out, work, progress=progress, quiet=quiet)

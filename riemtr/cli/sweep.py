@@ -13,8 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, given, in_options, refusing, say
+from riemtr.cli.console import given
 from riemtr.cli.options import (
     AcceptChanges,
     Backend,
@@ -27,13 +26,11 @@ from riemtr.cli.options import (
     how,
 )
 from riemtr.cli.parameters import parse_axes
-from riemtr.cli.progress import shown
+from riemtr.cli.running import refuse_stores, run_into
 from riemtr.errors import ArgumentError
-from riemtr.files import check_folder, made_folder
 from riemtr.imports import imported, look_here
 from riemtr.progress import Watcher
-from riemtr.summary import Summary
-from riemtr.sweep import Table, read
+from riemtr.sweep import Table
 from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.cells import FAILURE, SECONDS
 from riemtr.sweep.phase_transition import (
@@ -46,9 +43,7 @@ from riemtr.sweep.phase_transition import (
     run_maps,
     save_maps,
 )
-
-Report = tuple[list[Table], Summary, list[Path]]
-"""Tables, what to say of them, and the files that were written."""
+from riemtr.sweep.table import Made
 
 Map = Enum("Map", {"k_n": "k-n", "p_n": "p-n", "both": "both"}, type=str)
 Grid = Enum(
@@ -75,8 +70,6 @@ steps within a fixed radius, on a smaller grid; `pipeline`: all rows, by `riemtr
 _PRECONDITION = """Whiten the data: as in the paper if not given, for conditioned dictionaries."""
 _KIND = """`identity`, as in the paper, if not given; `conditioned`: complete dictionaries, with
 preconditioning."""
-_KEPT = """interrupted; cells that had ended by then, if any, are kept: repeat with --resume to run
-the others"""
 
 
 def sweep(
@@ -173,24 +166,10 @@ def sweep(
         retry_failed=retry_failed,
         accept_changes=accept_changes,
     )
-    try:
-        with refusing(ValueError, TypeError, ImportError, OSError):
-            check_folder(out)
-            # None is left behind where the sweep is refused.
-            with made_folder(out), shown(progress and not quiet) as watch:
-                if name == NAME:
-                    tables, summary, saved = phase_transition(phase, values, out, how, watch)
-                else:
-                    tables, summary, saved = own_task(name, phase, values, out, how, watch)
-    except KeyboardInterrupt as error:
-        say(in_options(str(error)) or " ".join(_KEPT.split()), stderr=True)
-        raise typer.Exit(INTERRUPTED) from None
-    if quiet:
-        say(f"{summary.line}: {out}")
-    else:
-        console().print(summary)
-        say(f"saved in {out}: {', '.join(path.name for path in saved)}")
-    raise typer.Exit(1 if any(table.failed for table in tables) else 0)
+    task = phase_transition if name == NAME else partial(own_task, name)
+    run_into(
+        out, lambda watch: task(phase, values, out, how, watch), progress=progress, quiet=quiet
+    )
 
 
 def phase_transition(
@@ -199,7 +178,7 @@ def phase_transition(
     out: Path,
     how: partial[Table],
     watch: Watcher,
-) -> Report:
+) -> Made:
     """Map where recovery succeeds, with what was given of its options."""
     if values:
         own = "it is for a task of your own"
@@ -210,18 +189,16 @@ def phase_transition(
     if "condition_number" in chosen and what.dictionary != "conditioned":
         raise ArgumentError("condition_number", "go with --dictionary conditioned; add it")
     stores = {name: out / f"{name}.sqlite" for name in MAPS}
-    for store in (stores[name] for name in maps):  # not only after the first map
-        if not how.keywords["resume"] and store.exists() and len(read(store)):
-            raise FileExistsError(
-                f"{store} exists: continue it with --resume, or choose another folder"
-            )
+    if not how.keywords["resume"]:
+        refuse_stores(stores[name] for name in maps)
     written = [f"{name}.csv" for name in MAPS if name in maps or stores[name].exists()]
     check_files(out / name for name in (*written, SUMMARY, FIGURE))
     times = how.keywords["repetitions"]
     tables = run_maps(what, maps, out, repetitions=times, run=how, progress=watch)
     drawn, saved = save_maps(out, what, tables)
+    failed = sum(len(table.failed) for table in tables.values())
     kept = [stores[name] for name in drawn]
-    return list(tables.values()), maps_summary(drawn, tables.values()), [*kept, *saved]
+    return Made([*kept, *saved], maps_summary(drawn, tables.values()), failed)
 
 
 def own_task(
@@ -231,7 +208,7 @@ def own_task(
     out: Path,
     how: partial[Table],
     watch: Watcher,
-) -> Report:
+) -> Made:
     """Run a function over a grid of its arguments."""
     task = _find(name)
     if chosen:
@@ -245,7 +222,7 @@ def own_task(
         watch(replace(now, stage=name))
 
     table = how(task, axes if axes else [{}], store=store, progress=renamed)
-    return [table], table.summary(), [store, table.to_csv(csv)]
+    return Made([store, table.to_csv(csv)], table.summary(), len(table.failed))
 
 
 def _find(name: str) -> Callable[..., Any]:

@@ -33,7 +33,7 @@ from riemtr.sweep.phase_transition import (
     save_maps,
 )
 from riemtr.sweep.run import sweep
-from riemtr.sweep.table import Table, failures
+from riemtr.sweep.table import Made, Table, failures
 from riemtr.theory.expectation import landscape
 from riemtr.theory.landscape_figures import exponential_figure, landscape_figure, landscape_page
 
@@ -118,16 +118,6 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Made:
-    """What was made: files, what to say of them, how many cells failed, and the maps by name."""
-
-    saved: list[Path]
-    summary: Summary
-    failed: int = 0
-    maps: Mapping[str, Map] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Figure:
     """A figure of the paper, or one past it.
 
@@ -137,12 +127,15 @@ class Figure:
     effort : str
         How long it takes, in words.
     make : callable
-        ``make(work)`` returns :class:`Made`.
+        ``make(work)`` returns :class:`riemtr.sweep.table.Made`.
+    has_trials : bool
+        Whether trials are run, and kept in the folder.
     """
 
     title: str
     effort: str
     make: Callable[[Work], Made] = field(repr=False)
+    has_trials: bool = True
 
 
 def make(name: str, work: Work) -> Made:
@@ -150,7 +143,8 @@ def make(name: str, work: Work) -> Made:
     if name not in FIGURES:
         raise unknown_name("figure", name, FIGURES)
     work.folder.mkdir(parents=True, exist_ok=True)
-    return FIGURES[name].make(work)
+    made = FIGURES[name].make(work)
+    return replace(made, summary=replace(made.summary, line=f"{name}: {made.summary.line}"))
 
 
 def _exponential_map(work: Work) -> Made:
@@ -173,7 +167,9 @@ def _landscape(work: Work) -> Made:
     return Made(saved, Summary("figure 2", pairs, line="drawn"))
 
 
-def _map(work: Work, folder: Path, maps: Mapping[str, int | None], **options: Any) -> Made:
+def _map(
+    work: Work, folder: Path, maps: Mapping[str, int | None], **options: Any
+) -> tuple[Made, dict[str, Map]]:
     """Run and draw the maps of one experiment, each to its largest n, into a folder of its own."""
     grid = "quick" if work.quick else work.grid
     what = PhaseTransition(grid, largest=work.largest, **options)
@@ -191,7 +187,7 @@ def _map(work: Work, folder: Path, maps: Mapping[str, int | None], **options: An
     said = maps_summary(drawn, tables.values())
     pairs = tuple((f"{folder.name}, {name}", value) for name, value in said.pairs)
     failed = sum(len(table.failed) for table in tables.values())
-    return Made(saved, replace(said, pairs=pairs), failed, drawn)
+    return Made(saved, replace(said, pairs=pairs), failed), drawn
 
 
 def _renamed(watch: Watcher, name: str, now: Any) -> Any:
@@ -209,7 +205,7 @@ def _joined(title: str, parts: list[Made], saved: list[Path], table: Rows | None
 
 def _phase_transitions(work: Work) -> Made:
     whole = dict.fromkeys(MAPS)
-    parts = [_map(work, work.folder / method, whole, method=method) for method in METHODS]
+    parts = [_map(work, work.folder / method, whole, method=method)[0] for method in METHODS]
     return _joined("figure 3", parts, [])
 
 
@@ -218,8 +214,8 @@ def _past(work: Work) -> Made:
         one.words: _map(work, work.folder / name, one.maps, **one.options)
         for name, one in PAST.items()
     }
-    saved = save_boundaries(work.folder, {words: part.maps for words, part in made.items()})
-    return _joined("past the paper", list(made.values()), saved)
+    saved = save_boundaries(work.folder, {words: maps for words, (_, maps) in made.items()})
+    return _joined("past the paper", [part for part, _ in made.values()], saved)
 
 
 def save_boundaries(folder: Path, maps: Mapping[str, Mapping[str, Map]]) -> list[Path]:
@@ -312,8 +308,10 @@ def read_rates(path: Path, count: str = "successes", largest: int | None = None)
 
 
 FIGURES = {
-    "figure-1": Figure("tangent space and exponential map", "a second", _exponential_map),
-    "figure-2": Figure("the large-sample landscape, its regions, a run", "seconds", _landscape),
+    "figure-1": Figure("tangent space and exponential map", "a second", _exponential_map, False),
+    "figure-2": Figure(
+        "the large-sample landscape, its regions, a run", "seconds", _landscape, False
+    ),
     "figure-3": Figure(
         "both phase transitions, the printed method and riemtr's", "hours", _phase_transitions
     ),

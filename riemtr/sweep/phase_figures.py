@@ -34,6 +34,8 @@ _COLOURS = (
 _TITLE = 50
 # Weight of the penalty on the slopes: without one they are infinite where no trials overlap.
 _RIDGE = 1e-2
+# Values of n from which on a power law says anything: through two points there always is one.
+_FEWEST_SIZES = 3
 # The log-likelihood that y must explain: chance alone gives more in one of some 200 cases, half of
 # which have the wrong sign.
 _SIGNIFICANT = 4.0
@@ -116,7 +118,7 @@ def fit_power_law(
     The probability of success is ``1 / (1 + exp(-(a + b log n + c log y)))``, and one half where
     ``y = exp(-a / c) n**(-b / c)``. There is no law where all trials succeed, or all fail, or y
     makes no difference beyond chance, or the opposite of the one expected: ``rising`` says whether
-    success is expected where y is large.
+    success is expected where y is large. Nor is there one of fewer than three values of n.
 
     Examples
     --------
@@ -126,7 +128,7 @@ def fit_power_law(
     (True, True)
     """
     success = np.asarray(success, dtype=float)
-    if success.min() == success.max():
+    if success.min() == success.max() or np.unique(n).size < _FEWEST_SIZES:
         return None
     logs = np.column_stack([np.log(n), np.log(y)])
     centre = logs.mean(axis=0)

@@ -180,11 +180,11 @@ def sweep(
                 run_all(work, missing, workers, keep, tries=tries, max_seconds=max_seconds)
         except KeyboardInterrupt:
             where = "nowhere, for want of a store" if path is None else f"in {str(path)!r}"
+            ended = f": {done} of {total} cells are kept {where}"
+            if not done:
+                ended = f" before the first cell had ended{'' if path is None else f' {where}'}"
             raise KeyboardInterrupt(
-                f"interrupted: {done} of {total} cells are kept {where}; repeat with resume=True "
-                f"to run the others"
-                if done
-                else "interrupted before the first cell had ended"
+                f"interrupted{ended}; repeat with resume=True to run the others"
             ) from None
         return Table(tuple(known[cell.key] for cell in cells), records.damaged)
 

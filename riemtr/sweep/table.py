@@ -25,6 +25,15 @@ _SHOWN = 20
 _FAILURES = 5
 
 
+@dataclass(frozen=True)
+class Made:
+    """What a command has made: files, what to say of them, and how many trials failed."""
+
+    saved: list[Path]
+    summary: Summary
+    failed: int = 0
+
+
 @dataclass(frozen=True, repr=False)
 class Table(Summarised):
     """Outcomes in the order of the grid.

@@ -34,6 +34,13 @@ _REACH = 0.5
 _PERTURBED_ENTRIES = 1.5
 # Share of c_star that preconditioning leaves (thm:geometry_comp).
 _PERTURBED_GEOMETRY = 0.5
+# Ranges of the settings within which no constant overflows.
+_LARGEST_N = 10**9
+_MOST_SAMPLES = 10**300
+_SMALLEST_THETA = 1e-6
+_SMALLEST_MU = 1e-30
+# A worse condition number cannot be represented in double precision.
+_WORST = 1e15
 # math.cbrt is of Python 3.11.
 _THIRD = 1.0 / 3.0
 # The factor 9/10 of lem:alg_gradient_lb; its proof gives sqrt(1999/2000).
@@ -81,12 +88,18 @@ class constant:
         label = re.sub("orth$", "comp", self.label)
         return f"{label}_comp" if label == "eq:trm_proof_assumed_cond" else label
 
-    @property
-    def said(self) -> str:
-        """The meaning and the formula, in a sentence."""
-        return " ".join((self.__doc__ or "").split("\n\n")[0].split()).replace("``", "").rstrip(".")
+    def said(self, complete: bool) -> str:
+        """Return the meaning and the formula, in a sentence; that of complete dictionaries."""
+        paragraphs = [" ".join(part.split()) for part in (self.__doc__ or "").split("\n\n")]
+        said = paragraphs[0]
+        for part in paragraphs[1:]:
+            if complete and part.startswith(_COMPLETE):
+                said = f"{said.partition(':')[0]}{part[len(_COMPLETE) :].partition('.')[0]}"
+        return said.replace("``", "").rstrip(".")
 
 
+# Begins the paragraph of a docstring that has the formula for complete dictionaries.
+_COMPLETE = "Complete dictionaries"
 _SMOOTH = "smoothness of the cost"
 _GEOMETRY = "the three regions"
 _RADIUS = "the radius of the trust region, at most"
@@ -428,9 +441,9 @@ class DictionaryConstants(Summarised):
 
     @constant("eq:trm_proof_assumed_cond", _DATA)
     def p_smallest(self) -> float:
-        """Samples, at least: ``C n^3 log(n / (mu theta)) / (mu theta)^2`` if orthogonal.
+        """Samples, at least: ``C n^3 log(n / (mu theta)) / (mu theta)^2``.
 
-        For complete dictionaries
+        Complete dictionaries:
         ``C max(n^4/mu^4, n^5/mu^2) kappa^8 log(kappa n / (mu theta))^4 / (c_star theta)^2``.
         """
         n, mu, theta = self.n, self.mu, self.theta
@@ -484,8 +497,9 @@ class DictionaryConstants(Summarised):
         """Samples that rounding needs: ``C max(n^2/theta, n/theta^2) log(n/theta)``.
 
         The second of the two is what lem:rounding-0 asks for; the lemma itself has the first alone,
-        which is less where theta is below 1/n. For complete dictionaries it is ``theta p_smallest``
-        (lem:alg_rounding_comp).
+        which is less where theta is below 1/n.
+
+        Complete dictionaries: ``theta p_smallest``.
         """
         n, theta = self.n, self.theta
         if self.condition_number is not None:
@@ -515,8 +529,9 @@ class DictionaryConstants(Summarised):
         accuracy : float, optional
             The distance from the minimizer to reach; by default mu, as the paper suggests.
         """
-        value = self.M_f if value is None else value
+        value = self.M_f if value is None else real("value", value, low=0.0)
         accuracy = self.mu if accuracy is None else accuracy
+        check_positive("accuracy", accuracy, ", or None")
         within = 2.0 * self.m_H / (self.L_H * accuracy)
         # Convergence begins within that distance already if the logarithms are not positive.
         last = math.log2(math.log2(within)) if within > 2.0 else 0.0
@@ -558,6 +573,8 @@ class DictionaryConstants(Summarised):
         unknown = set(values) - {each.name for each in constants()}
         if unknown:
             raise ArgumentError("values", "be of constants by their names", sorted(unknown))
+        for name, value in values.items():
+            check_positive(f"values[{name!r}]", value)
         return replace(self, measured={**self.measured, **values})
 
     def summary(self) -> Summary:
@@ -573,7 +590,9 @@ class DictionaryConstants(Summarised):
             given = self.given_radius if each.name == "radius" else self.given_entry
             if each.name in ("X", "radius") and given is not None:
                 mark = " (given)"
-            rows.append((each.name, value, each.equation(self.complete), each.said + mark))
+            rows.append(
+                (each.name, value, each.equation(self.complete), each.said(self.complete) + mark)
+            )
         rows.append(("hypotheses",))
         for said, label, met in self.hypotheses:
             rows.append((said, ("yes", GOOD) if met else ("no", BAD), label, ""))
@@ -670,18 +689,19 @@ def dictionary_constants(
     >>> riemtr.theory.DictionaryConstants.d_II.label
     'eq:alg_thm_r23_dec'
     """
-    n = integer("n", n, low=2)
-    theta = real("theta", theta, low=0.0, high=1.0)
-    if not 0.0 < theta < 1.0:
-        raise ArgumentError("theta", "lie strictly between 0 and 1", theta)
-    for name, value in (("mu", mu), ("c_star", c_star), ("c_a", c_a), ("C", C)):
+    n = integer("n", n, low=2, high=_LARGEST_N)
+    theta = real("theta", theta, low=_SMALLEST_THETA, high=1.0)
+    if theta == 1.0:
+        raise ArgumentError("theta", "be below 1, so that there are zeros", theta)
+    real("mu", mu, low=_SMALLEST_MU, high=1.0 / _SMALLEST_MU)
+    for name, value in (("c_star", c_star), ("c_a", c_a), ("C", C)):
         check_positive(name, value)
     for name, given in (("radius", radius), ("largest_entry", largest_entry)):
         if given is not None:
             check_positive(name, given, ", or None")
     if condition_number is not None:
-        condition_number = real("condition_number", condition_number, low=1.0)
-    samples = 2 if p is None else integer("p", p, low=2)
+        condition_number = real("condition_number", condition_number, low=1.0, high=_WORST)
+    samples = 2 if p is None else integer("p", p, low=2, high=_MOST_SAMPLES)
     found = DictionaryConstants(
         n,
         samples,

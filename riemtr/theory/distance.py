@@ -126,7 +126,7 @@ def distance_lemma(problem: Problem, point: np.ndarray, L_H: float | None = None
     if L_H is None:
         L_H = hessian_lipschitz(problem.cost)
     check_positive("L_H", L_H)
-    here = problem.at(point)
+    here = problem.at(problem.geometry.check_point(point, name="point"))
     rounding = here.precision * here.conversion_size
     gradient = here.gradient_norm + _ROUNDINGS * rounding
     values = here.eigh[0]

@@ -18,6 +18,7 @@ nonsmooth, as log-cosh at mu = 0.01, it is drawn to the highest ones alone, and 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -76,11 +77,13 @@ def search(problem: Problem, start: Any, index: int) -> Evaluation | None:
     here = problem.at(start)
     scale = here.manifold.typical_dist
     radius, relative = _FIRST_RADIUS * scale, default_tolerances(here.precision).relative
-    way = 0.0
+    way, begun = 0.0, here.gradient_norm
     try:
         for _ in range(_MOST_STEPS):
-            if here.gradient_norm <= relative * size_of(here):
-                return polished(here)
+            # At a pole of the cost any gradient is small beside the Hessian, but not beside the
+            # gradient at the start.
+            if here.gradient_norm <= min(relative * size_of(here), begun):
+                return polished(here) if math.isfinite(here.cost) else None
             there, radius, length = _step(here, index, radius)
             way += length
             if radius < _SMALLEST_RADIUS * scale or way > _LONGEST_WAY * scale:

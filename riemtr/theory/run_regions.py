@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import ArgumentError
-from riemtr.solvers import Result
+from riemtr.solvers import Result, Status
 from riemtr.solvers.iteration import Iteration
 from riemtr.summary import BAD, GOOD, Cell, Summarised, Summary, Table, plural
 from riemtr.theory.chart import NUMERALS, REGIONS, Frame, frame_of, region_of
@@ -113,9 +113,12 @@ class RunRegions(Summarised):
         largest = replace(constants, given_radius=None).largest_radius
         used = float(table["radius"].max())
         settled = self.settled
-        before = self.steps if settled is None else settled
-        told = f"{self.steps}: {before} before the first unconstrained step in region I"
-        told += "" if settled is None else f", {self.steps - before} from there on"
+        told = f"{self.steps}, none of them unconstrained in region I"
+        if settled is not None:
+            told = (
+                f"{self.steps}: {settled} before the first unconstrained step in region I, "
+                f"{self.steps - settled} from there on"
+            )
         told += f"; {self.warm_up} before on easier costs, left out" if self.warm_up else ""
         stays = "no such step" if settled is None else ("yes" if self.stays else "no")
         which = "bound, with measured constants" if constants.measured else "bound of the theorem"
@@ -277,6 +280,13 @@ def _repeated(result: Result, case: Any, start: Any) -> list[Iteration]:
     visited: list[Iteration] = []
     again = result.solver.solve(case.problem, start, observers=[_keeper(visited)])
     costs = result.history["cost"]
+    if Status.MAX_SECONDS in (again.status, result.status):
+        raise ArgumentError(
+            "result",
+            "be of a run that can be repeated step by step",
+            result.status,
+            "limit its solver by max_iterations in place of max_seconds",
+        )
     if again.iterations != result.iterations or not np.array_equal(again.history["cost"], costs):
         raise ArgumentError(
             "result",

@@ -16,6 +16,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import generator, integer
-from riemtr.errors import ArgumentError
+from riemtr.errors import ArgumentError, NonFiniteHessianError
 from riemtr.problem import Evaluation, Problem, as_problem
+from riemtr.problem.cost_differences import OFF_DOMAIN
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.solvers.arguments import start_point
-from riemtr.solvers.certificate import Certificate, certify_evaluation
+from riemtr.solvers.certificate import MINIMIZER, Certificate, certify_evaluation
 from riemtr.solvers.distinct import Place, Places, kinds, same_cost
 from riemtr.solvers.stopping import default_tolerances
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, Table, plural
@@ -43,8 +45,18 @@ _AWAY = 0.1
 _UNSURE = 1e-3
 # Chance of a wrong statement about further starts.
 _DOUBT = 0.05
+# Random points whose Hessians tell how large one is on this manifold.
+_MEASURED = 5
 # Rows that a table shows.
 _SHOWN = 30
+
+
+_STOPPED = {
+    "rounds": "it ended at max_rounds before it was settled: allow more rounds, or more starts",
+    "points": "it ended at max_points: there may be many more, or infinitely many",
+    "interrupted": "it was interrupted: these are the points found by then",
+    "nothing found": "no start reached a critical point: the cost may have none",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +99,14 @@ class CriticalPoint(Place):
 
     @property
     def kind(self) -> str:
-        """The word for the index: "minimizer", "saddle" or "maximizer"."""
+        """The word for it: "minimizer", "saddle", "maximizer" or "degenerate".
+
+        Flat directions that are not known as symmetries leave it open what a point is; it is called
+        a minimizer if its certificate does.
+        """
         if self.index == 0:
-            return "minimizer"
+            known = self.isolated or self.certificate.verdict == MINIMIZER
+            return "minimizer" if known else "degenerate"
         whole = self.index + self.flat_directions == len(self.evaluation.eigh[0])
         return "maximizer" if whole else "saddle"
 
@@ -121,6 +138,9 @@ class CriticalPoints(Summarised):
         Starts and walks that ended at no critical point.
     settled : bool
         Whether the last round led to nothing new, and the indices do not contradict it.
+    stopped : str
+        What ended it before it was settled: "rounds", "points", "interrupted", or "nothing found";
+        empty if nothing did.
     euler_characteristic : int or None
         What (-1)^index must add up to over all points, if they are isolated; None where it is
         not known, or where not all indices were looked for.
@@ -136,6 +156,7 @@ class CriticalPoints(Summarised):
     rounds: int
     lost: int
     settled: bool
+    stopped: str
     euler_characteristic: int | None
     seconds: float
     problem: Problem = field(repr=False)
@@ -148,12 +169,8 @@ class CriticalPoints(Summarised):
 
     @property
     def minimizers(self) -> tuple[CriticalPoint, ...]:
-        """The points of index 0."""
-        return self.of_index(0)
-
-    def of_index(self, index: int) -> tuple[CriticalPoint, ...]:
-        """Return the points of an index."""
-        return tuple(each for each in self.points if each.index == index)
+        """The minimizers among the points."""
+        return tuple(each for each in self.points if each.kind == "minimizer")
 
     @property
     def kinds(self) -> tuple[tuple[CriticalPoint, ...], ...]:
@@ -229,7 +246,7 @@ class CriticalPoints(Summarised):
     def _on_spurious(self) -> str:
         if self.spurious:
             return f"{plural(len(self.spurious), 'spurious minimizer')} found"
-        return "no spurious minimizer found"
+        return "no spurious minimizer found" if self.minimizers else "no minimizer found"
 
     def _notes(self) -> list[str]:
         notes = []
@@ -246,10 +263,8 @@ class CriticalPoints(Summarised):
                 f"further one does with a chance of at most {self.chance_of_another:.2g} "
                 f"(95 % confidence)"
             )
-        else:
-            notes.append(
-                "the last round still led to new points: allow more rounds, or more starts"
-            )
+        if self.stopped:
+            notes.append(_STOPPED[self.stopped])
         notes += self._notes_on_completeness()
         if len(self.kinds) < len(self.points):
             notes.append(
@@ -272,11 +287,14 @@ class CriticalPoints(Summarised):
         elif expected is not None:
             notes.append(
                 f"(-1)^index adds up to {found}, and for all critical points together must add up "
-                f"to {expected}, the manifold's Euler characteristic: some are missing"
+                f"to {expected}, the manifold's Euler characteristic: some are missing, or the "
+                f"cost is not smooth everywhere"
             )
         only = sum(not each.count for each in self.points)
         if only:
-            notes.append(f"{plural(only, 'point')} were reached by walks alone")
+            notes.append(
+                f"{plural(only, 'point')} {'was' if only == 1 else 'were'} reached by walks alone"
+            )
         if self.estimated_total > len(self.points):
             notes.append(
                 f"starts alone can reach about {self.estimated_total:.0f} points (Chao's estimate)"
@@ -299,6 +317,7 @@ def critical_points(
     is_solution: Callable[[Any], bool] | None = None,
     draw: Callable[[np.random.Generator], Any] | None = None,
     max_rounds: int = 20,
+    max_points: int = 5000,
     progress: bool | Watcher = False,
 ) -> CriticalPoints:
     """Find the critical points of a problem, of all indices, and say what that rests on.
@@ -320,6 +339,9 @@ def critical_points(
         ``draw(rng)`` returns a start; ``problem.random_point`` if not given.
     max_rounds : int
         Rounds at most.
+    max_points : int
+        Points at most: a cost may have infinitely many. It ends there, or at Ctrl-C, with those
+        found so far.
     progress : bool or callable
         Show how many searches have ended, or what to call with every
         :class:`riemtr.progress.Progress`.
@@ -348,19 +370,28 @@ def critical_points(
             "for minimizers alone there is riemtr.multistart",
         )
     starts, max_rounds = integer("starts", starts), integer("max_rounds", max_rounds)
+    max_points = integer("max_points", max_points)
+    for name, function in (("is_solution", is_solution), ("draw", draw)):
+        if function is not None and not callable(function):
+            raise ArgumentError(name, "be a function, or None", function)
     wanted, rng = _indices(indices, dim), generator(rng)
     random_point = problem.random_point if draw is None else draw
-    survey = _Survey(
-        problem, wanted, problem.geometry.euler_characteristic if indices is None else None
-    )
+    euler = problem.geometry.euler_characteristic if indices is None else None
 
     def drawn() -> tuple[Any, int]:
         return start_point(problem, random_point(rng), rng), int(rng.choice(wanted))
 
-    begun = time.perf_counter()
-    with watching(progress) as watch:
-        while survey.rounds < max_rounds and not survey.settled:
-            survey.run(drawn, starts, watch)
+    begun, stopped = time.perf_counter(), ""
+    survey = _Survey(problem, wanted, euler, max_points)
+    try:
+        with watching(progress) as watch:
+            survey.measure(drawn)
+            while not survey.settled and not stopped:
+                survey.run(drawn, starts, watch)
+                stopped = survey.stopped or ("rounds" if survey.rounds >= max_rounds else "")
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    stopped = "" if survey.settled and stopped == "rounds" else stopped
     points = survey.points()
     return CriticalPoints(
         points,
@@ -370,7 +401,8 @@ def critical_points(
         survey.walks,
         survey.rounds,
         survey.lost,
-        survey.settled,
+        survey.settled and not stopped,
+        stopped,
         survey.euler,
         time.perf_counter() - begun,
         problem,
@@ -390,7 +422,7 @@ def _spurious(
     points: tuple[CriticalPoint, ...], is_solution: Callable[[Any], bool] | None
 ) -> tuple[CriticalPoint, ...]:
     """Return the minimizers that are no solutions."""
-    minimizers = [each for each in points if each.index == 0]
+    minimizers = [each for each in points if each.kind == "minimizer"]
     if is_solution is not None:
         return tuple(each for each in minimizers if not is_solution(each.point))
     return tuple(each for each in minimizers if not same_cost(minimizers[0], each))
@@ -406,10 +438,15 @@ class _Survey:
         The indices to look for.
     euler : int or None
         What (-1)^index must add up to.
+    max_points : int
+        Points from which on it ends.
     """
 
-    def __init__(self, problem: Problem, indices: np.ndarray, euler: int | None):
+    def __init__(self, problem: Problem, indices: np.ndarray, euler: int | None, max_points: int):
         self.problem, self.indices, self._euler = problem, indices, euler
+        self.max_points = max_points
+        # Of a Hessian, away from critical points as well.
+        self.size = 0.0
         self.places = Places(problem, lambda place, moved: search(problem, moved, place.index))
         self.reached: Counter[int] = Counter()
         self.walked: Counter[int] = Counter()
@@ -417,9 +454,25 @@ class _Survey:
         # Points from which no walk has set out yet.
         self._fresh: deque[int] = deque()
 
+    def measure(self, drawn: Callable[[], tuple[Any, int]]) -> None:
+        """Learn the size of Hessians from a few random points, the median of theirs."""
+        sizes = []
+        for _ in range(_MEASURED):
+            with suppress(*OFF_DOMAIN, np.linalg.LinAlgError, NonFiniteHessianError):
+                values = self.problem.at(drawn()[0]).eigh[0]
+                sizes.append(float(np.abs(values).max(initial=0.0)))
+        self.size = float(np.median(sizes)) if sizes else 0.0
+
+    @property
+    def stopped(self) -> str:
+        """What ends the survey though it is not settled, in a word."""
+        if len(self.places) >= self.max_points:
+            return "points"
+        return "" if len(self.places) else "nothing found"
+
     def run(self, drawn: Callable[[], tuple[Any, int]], starts: int, watch: Watcher) -> None:
         """Take a round of random starts, then walk from all points that are new."""
-        begun, before = time.perf_counter(), len(self.places)
+        begun, before, lost = time.perf_counter(), len(self.places), self.lost
         self.rounds += 1
 
         def show(stage: str, done: int, total: int) -> None:
@@ -430,8 +483,10 @@ class _Survey:
             self._follow(*drawn(), self.reached)
             show(f"starts of round {self.rounds}", number + 1, starts)
         self.starts += starts
-        self.quiet_starts = self.quiet_starts + starts if len(self.places) == before else 0
-        while self._fresh:
+        # A start that was lost says nothing of where others lead.
+        quiet = starts - (self.lost - lost)
+        self.quiet_starts = self.quiet_starts + quiet if len(self.places) == before else 0
+        while self._fresh and len(self.places) < self.max_points:
             for start, index in self._walks(self.places[self._fresh.popleft()]):
                 self.walks += 1
                 self._follow(start, index, self.walked)
@@ -500,12 +555,17 @@ class _Survey:
         index, bend = int((values[~flat] < 0.0).sum()), float(np.abs(values).max(initial=0.0))
         return Place(here, isolated, error, index, bend)
 
-    @staticmethod
-    def _flat(here: Evaluation) -> np.ndarray:
-        """Return which eigenvalues vanish to tolerance."""
+    def _flat(self, here: Evaluation) -> np.ndarray:
+        """Return which eigenvalues vanish to tolerance, beside the Hessian here and elsewhere.
+
+        Where a Hessian vanishes, a point is as near as the gradient g that is left allows: with a
+        third derivative of L its eigenvalues are then of order sqrt(2 L g), and as good as zero.
+        """
         values = np.abs(here.eigh[0])
-        threshold = default_tolerances(here.precision).curvature
-        return values <= threshold.at(float(values.max(initial=0.0)))
+        size = max(float(values.max(initial=0.0)), self.size)
+        third = size / here.manifold.typical_dist
+        threshold = default_tolerances(here.precision).curvature.at(size)
+        return values <= max(threshold, math.sqrt(2.0 * third * here.gradient_norm))
 
     def _walks(self, place: Place) -> Iterator[tuple[Any, int]]:
         """Yield starts beside a point, and the index to look for from each."""

@@ -33,6 +33,10 @@ def test_trials_are_kept_and_continued(tmp_path):
     assert refused.exit_code == 2
     assert "continue it with --resume" in refused.stderr
     assert paper("figure-3", *sizes, "--resume").exit_code == 0
+    # A figure without trials has nothing to do with them.
+    assert (
+        paper("figure-1", "--quiet", "--out", tmp_path).output == f"figure-1: drawn: {tmp_path}\n"
+    )
 
 
 @pytest.mark.parametrize(

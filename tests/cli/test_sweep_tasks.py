@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 
 from riemtr.cli.sweep import own_task, phase_transition
-from riemtr.sweep import sweep
+from riemtr.sweep import read, sweep
 
 HOW = partial(sweep, repetitions=1, backend="serial", resume=False)
 MINE = "tests.sweep.tasks:draw"
@@ -11,18 +11,17 @@ MINE = "tests.sweep.tasks:draw"
 
 def test_a_function_over_its_grid(tmp_path):
     thrice = partial(HOW, repetitions=3)
-    (table,), _, saved = own_task(MINE, {}, ["n=1,2"], tmp_path, thrice, lambda now: None)
-    assert list(table.columns["twice"]) == [2, 2, 2, 4, 4, 4]
-    assert [path.name for path in saved] == ["cells.sqlite", "cells.csv"]
-    assert all(path.exists() for path in saved)
+    made = own_task(MINE, {}, ["n=1,2"], tmp_path, thrice, lambda now: None)
+    assert [path.name for path in made.saved] == ["cells.sqlite", "cells.csv"]
+    assert sorted(read(made.saved[0]).columns["twice"]) == [2, 2, 2, 4, 4, 4]
+    assert made.saved[1].exists()
 
 
 def test_one_map_of_the_phase_transition(tmp_path):
     given = {"map": "p-n", "grid": "quick"}
-    tables, summary, saved = phase_transition(given, None, tmp_path, HOW, lambda now: None)
-    assert len(tables) == len(summary.pairs) == 1
-    assert summary.pairs[0][0] == "p-n"
-    assert saved[0] == tmp_path / "p-n.sqlite"
+    made = phase_transition(given, None, tmp_path, HOW, lambda now: None)
+    assert [name for name, _ in made.summary.pairs] == ["p-n"]
+    assert made.saved[0] == tmp_path / "p-n.sqlite"
 
 
 @pytest.mark.parametrize(

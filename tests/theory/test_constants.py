@@ -181,7 +181,8 @@ def test_every_constant_has_an_equation_and_a_formula():
     assert len(names) == len(set(names)) >= 35
     for each in constants():
         assert each.label.split(":")[0] in ("eq", "eqn", "lem", "prop", "thm")
-        assert each.said
+        assert each.said(complete=False)
+        assert each.said(complete=True)
     found = dictionary_constants(n=5, theta=0.2, mu=0.01)
     text, html = repr(found), found._repr_html_()
     for each in constants():

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 
+import autograd.numpy as anp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -233,14 +234,7 @@ def test_says_what_it_rests_on():
     once = critical_points(riemtr.dictionary_problem(np.eye(3), 0.1), starts=5, max_rounds=1)
     assert not once.settled
     assert once.chance_of_another == 1.0
-    assert "still led to new points" in repr(once)
-
-
-def test_the_unseen_are_estimated_from_starts_alone():
-    found = critical_points(riemtr.dictionary_problem(np.eye(3), 0.1), starts=50)
-    times = Counter(each.count for each in found)
-    seen = len(found) - times[0]
-    assert found.estimated_total == seen + times[1] * (times[1] - 1) / (2 * (times[2] + 1))
+    assert "before it was settled" in repr(once)
 
 
 def test_the_same_seed_finds_the_same():
@@ -279,3 +273,86 @@ def test_wrong_arguments(options, parameter):
 def test_too_many_dimensions():
     with pytest.raises(ArgumentError, match="multistart"):
         critical_points(riemtr.problems.build("rayleigh", rng=0, n=600).problem)
+
+
+def test_starts_that_were_lost_say_nothing():
+    found = critical_points(riemtr.Problem(riemtr.Euclidean(2), lambda x: x[0]), starts=10)
+    assert (len(found), found.lost, found.quiet_starts) == (0, 10, 0)
+    assert (found.settled, found.stopped, found.chance_of_another) == (False, "nothing found", 1.0)
+    assert "no minimizer found" in repr(found)
+
+
+def test_infinitely_many_points_end_it():
+    waves = riemtr.Problem(riemtr.Euclidean(1), lambda x: anp.sin(5.0 * x[0]))
+    found = critical_points(waves, starts=5, max_points=30)
+    assert 30 <= len(found) <= 40
+    assert (found.settled, found.stopped) == (False, "points")
+    np.testing.assert_allclose(np.abs([each.cost for each in found]), 1.0)
+
+
+def test_what_was_found_is_kept_at_ctrl_c():
+    def interrupt(now):
+        if now.stage == "starts of round 2":
+            raise KeyboardInterrupt
+
+    found = critical_points(
+        riemtr.dictionary_problem(np.eye(3), 0.1), starts=40, progress=interrupt
+    )
+    assert len(found) == 26
+    assert (found.settled, found.stopped) == (False, "interrupted")
+    assert "it was interrupted" in repr(found)
+
+
+def test_poles_are_no_critical_points():
+    # 1 / |x - e1| on the sphere has one critical point, the minimizer at -e1.
+    away = riemtr.Problem(
+        riemtr.Sphere(3), lambda x: 1.0 / anp.sqrt((x[0] - 1.0) ** 2 + x[1] ** 2 + x[2] ** 2)
+    )
+    (found,) = critical_points(away, starts=10, max_rounds=2)
+    np.testing.assert_allclose(found.point, [-1.0, 0.0, 0.0], atol=1e-7)
+    assert found.kind == "minimizer"
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        # Monkey saddles at the poles: 3 minimizers, 3 maximizers, and -2 for each of the two.
+        (lambda x: x[0] ** 3 - 3.0 * x[0] * x[1] ** 2, ["minimizer"] * 3 + ["degenerate"]),
+        # A circle of minimizers where the Hessian vanishes in both directions.
+        (lambda x: x[0] ** 4, ["minimizer"]),
+        (lambda x: (1.0 - x[2]) ** 2, ["minimizer"]),
+    ],
+)
+def test_where_the_hessian_vanishes_a_point_is_flat(cost, expected):
+    found = critical_points(riemtr.Problem(riemtr.Sphere(3), cost), starts=30)
+    assert found.settled
+    assert found.euler_characteristic is None
+    low = [each for each in found if each.kind != "maximizer"]
+    assert [each.kind for each in low] == expected
+    assert low[-1].flat_directions == 2
+    assert not found.spurious
+
+
+def test_the_unseen_are_estimated_from_starts_alone():
+    found = critical_points(riemtr.dictionary_problem(np.eye(3), 0.1), starts=50)
+    counts = (1, 1, 1, 2, 0)
+    points = tuple(replace(each, count=n) for each, n in zip(found, counts, strict=False))
+    # Four were seen, three of them once and one twice: 4 + 3 * 2 / (2 * 2).
+    assert replace(found, points=points).estimated_total == 5.5
+
+
+def test_the_chance_of_another_is_right_in_most_surveys():
+    # One common point and many rare ones; rounds of 20 starts until one shows nothing new.
+    rng, wrong = np.random.default_rng(0), 0
+    found = critical_points(riemtr.dictionary_problem(np.eye(3), 0.1), starts=50)
+    rare = np.full(200, 0.3 / 200)
+    for _ in range(2000):
+        known, rounds, quiet = set(), 0, 0
+        while not quiet:
+            rounds += 1
+            drawn = set(rng.choice(201, size=20, p=[0.7, *rare]))
+            quiet, known = 0 if drawn - known else 20, known | drawn
+        missing = sum(rare[each - 1] for each in range(1, 201) if each not in known)
+        missing += 0.0 if 0 in known else 0.7
+        wrong += missing > replace(found, rounds=rounds, quiet_starts=quiet).chance_of_another
+    assert wrong <= 0.05 * 2000
