@@ -40,6 +40,7 @@ AcceptChanges = Annotated[
         help="Resume, and keep what is there though the code of the task was changed since.",
     ),
 ]
+RetryFailed = Annotated[bool, output("--retry-failed", help="Resume, and run again what failed.")]
 RunsOn = Annotated[
     Backend, how(help="This process, several on this machine, or a Dask cluster; same results.")
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -10,35 +11,31 @@ from typing import Annotated
 
 import typer
 
-from riemtr.cli.console import console, refusing
+from riemtr.cli.console import console, given, refusing
 from riemtr.cli.options import (
     AcceptChanges,
     Backend,
     Processes,
     Quiet,
     Resume,
+    RetryFailed,
     RunsOn,
     Scheduler,
     ShowProgress,
     how,
 )
-from riemtr.cli.running import refuse_stores, run_into
+from riemtr.cli.running import refuse_stores, run_into, sweeping
 from riemtr.errors import ArgumentError, unknown_name
-from riemtr.progress import Watcher
 from riemtr.summary import Summary, Table
-from riemtr.sweep import sweep as run_sweep
-from riemtr.sweep.paper import FIGURES, Work, make
-from riemtr.sweep.table import Made
+from riemtr.sweep.paper import FIGURES, Figure, Work, make
 
 Grid = Enum("Grid", {"default": "default", "coarse": "coarse", "paper": "paper"}, type=str)
 
 _size = partial(typer.Option, rich_help_panel="How much of it")
-# Of a quick run.
-_QUICK = {"repetitions": 2, "starts": 2}
 
-_GRID = """Of the maps. `paper`: all n to 150 in steps of 5, hours. `coarse`: fewer values of n from
-100 on. `default`: n to 95 in the map of k. A folder with a smaller grid can be resumed with a
-larger one."""
+_GRID = """Of the maps. `paper`, if not given: all n to 150 in steps of 5, hours. `coarse`: fewer
+values of n from 100 on. `default`: n to 95 in the map of k. A folder with a smaller grid can be
+resumed with a larger one."""
 
 
 def paper(
@@ -50,11 +47,12 @@ def paper(
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="List the figures, and exit.")] = False,
     resume: Resume = False,
+    retry_failed: RetryFailed = False,
     accept_changes: AcceptChanges = False,
     progress: ShowProgress = True,
     quiet: Quiet = False,
     quick: Annotated[bool, _size("--quick", help="Small sizes: seconds.")] = False,
-    grid: Annotated[Grid, _size(help=_GRID)] = Grid.paper,
+    grid: Annotated[Grid | None, _size(help=_GRID)] = None,
     largest: Annotated[
         int | None, _size(min=1, help="The largest n of the maps, to end earlier than the grid.")
     ] = None,
@@ -97,27 +95,42 @@ def paper(
         table = Table(("figure", "what it shows", "takes"), rows, "lll")
         console().print(Summary("Figures of the paper, and past it", table=table))
         raise typer.Exit
-    how = partial(
-        run_sweep,
-        backend=backend.value,
-        n_jobs=n_jobs,
-        max_seconds=max_seconds,
-        scheduler=scheduler,
-        resume=resume or accept_changes,
-        accept_changes=accept_changes,
-    )
-    given = {"repetitions": repetitions, "starts": starts}
-    sizes = (_QUICK if quick else {}) | {key: one for key, one in given.items() if one is not None}
-    with refusing(ValueError):
+    sizes = given(locals(), "grid", "largest", "repetitions", "starts")
+    how = sweeping(backend, n_jobs, max_seconds, scheduler, resume, retry_failed, accept_changes)
+    with refusing(ValueError, OSError):
         if name is None or out is None:
             missing = "FIGURE" if name is None else "out"
             raise ArgumentError(missing, "be given", ..., "riemtr paper --list shows the figures")
         if name not in FIGURES:
             raise unknown_name("figure", name, FIGURES)
+        _check_sizes(name, sizes, quick)
+        if not how.keywords["resume"]:
+            _check_new(FIGURES[name], out)
+    if quick:
+        sizes = {"repetitions": 2, "starts": 2, **sizes}
+    run_into(
+        out,
+        lambda watch: make(name, Work(out, how, watch, quick, **sizes)),
+        progress=progress,
+        quiet=quiet,
+    )
 
-    def work(watch: Watcher) -> Made:
-        if FIGURES[name].has_trials and not (resume or accept_changes):
-            refuse_stores(sorted(out.rglob("*.sqlite")))
-        return make(name, Work(out, how, watch, quick, grid.value, largest, **sizes))
 
-    run_into(out, work, progress=progress, quiet=quiet)
+def _check_sizes(name: str, sizes: Iterable[str], quick: bool) -> None:
+    """Refuse what would be of no effect."""
+    for size in sizes:
+        others = [other for other, one in FIGURES.items() if size in one.sizes]
+        if name not in others:
+            raise ArgumentError(size, f"go with {' or '.join(others)}; leave it out for {name}")
+        if quick and size == "grid":
+            raise ArgumentError(size, "be left out with --quick, which has a grid of its own")
+
+
+def _check_new(figure: Figure, folder: Path) -> None:
+    """Refuse to begin anew where there are results, before the first trial is run."""
+    refuse_stores(folder / store for store in figure.stores)
+    for file in figure.files:
+        if (folder / file).exists():
+            raise FileExistsError(
+                f"{folder / file} exists: choose another folder, or replace it with --resume"
+            )

@@ -3,22 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from riemtr.cli import INTERRUPTED
 from riemtr.cli.console import console, in_options, refusing, say
+from riemtr.cli.options import Backend
 from riemtr.cli.progress import shown
 from riemtr.files import check_folder, made_folder
 from riemtr.progress import Watcher
-from riemtr.sweep import read
+from riemtr.sweep import Table, read, sweep
 from riemtr.sweep.table import Made
 
 _KEPT = (
     "interrupted; cells that had ended by then, if any, are kept: repeat with --resume to run the "
     "others"
 )
+
+
+def sweeping(
+    backend: Backend,
+    n_jobs: int | None,
+    max_seconds: float,
+    scheduler: str | None,
+    resume: bool,
+    retry_failed: bool,
+    accept_changes: bool,
+    **more: Any,
+) -> partial[Table]:
+    """Return the sweep with what was chosen of its options, which are those of two commands."""
+    return partial(
+        sweep,
+        backend=backend.value,
+        n_jobs=n_jobs,
+        max_seconds=max_seconds,
+        scheduler=scheduler,
+        resume=resume or retry_failed or accept_changes,
+        retry_failed=retry_failed,
+        accept_changes=accept_changes,
+        **more,
+    )
 
 
 def run_into(out: Path, work: Callable[[Watcher], Made], *, progress: bool, quiet: bool) -> None:

@@ -20,18 +20,18 @@ from riemtr.cli.options import (
     Processes,
     Quiet,
     Resume,
+    RetryFailed,
     RunsOn,
     Scheduler,
     ShowProgress,
     how,
 )
 from riemtr.cli.parameters import parse_axes
-from riemtr.cli.running import refuse_stores, run_into
+from riemtr.cli.running import refuse_stores, run_into, sweeping
 from riemtr.errors import ArgumentError
 from riemtr.imports import imported, look_here
 from riemtr.progress import Watcher
 from riemtr.sweep import Table
-from riemtr.sweep import sweep as run_sweep
 from riemtr.sweep.cells import FAILURE, SECONDS
 from riemtr.sweep.phase_transition import (
     FIGURE,
@@ -82,9 +82,7 @@ def sweep(
         int, typer.Option(min=1, help="How often each setting is run, with fresh random numbers.")
     ] = 5,
     resume: Resume = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Resume, and run again what failed.")
-    ] = False,
+    retry_failed: RetryFailed = False,
     accept_changes: AcceptChanges = False,
     progress: ShowProgress = True,
     quiet: Quiet = False,
@@ -155,16 +153,15 @@ def sweep(
     about = ("map", "grid", "method", "dictionary", "condition_number", "noise", "mu")
     more = ("surrogate", "precondition", "share")
     phase = given({**locals(), "map": map_name}, *about, *more)
-    how = partial(
-        run_sweep,
+    how = sweeping(
+        backend,
+        n_jobs,
+        max_seconds,
+        scheduler,
+        resume,
+        retry_failed,
+        accept_changes,
         repetitions=repetitions,
-        backend=backend.value,
-        n_jobs=n_jobs,
-        max_seconds=max_seconds,
-        scheduler=scheduler,
-        resume=resume or retry_failed or accept_changes,
-        retry_failed=retry_failed,
-        accept_changes=accept_changes,
     )
     task = phase_transition if name == NAME else partial(own_task, name)
     run_into(

@@ -21,7 +21,6 @@ from riemtr.errors import MissingExtraError, unknown_name
 from riemtr.files import save_figure, write_atomically
 from riemtr.progress import Watcher
 from riemtr.summary import Summary
-from riemtr.summary import Table as Rows
 from riemtr.sweep import image_starts
 from riemtr.sweep.cells import Outcome
 from riemtr.sweep.phase_figures import Map, boundaries_figure, success_map
@@ -37,22 +36,19 @@ from riemtr.sweep.table import Made, Table, failures
 from riemtr.theory.expectation import landscape
 from riemtr.theory.landscape_figures import exponential_figure, landscape_figure, landscape_page
 
-METHODS = ("printed", "practical")
-"""Of Figure 3: the method as printed, and riemtr's."""
-
 RATES = "rates.csv"
 # A direction as near as this to a target lies in its basin, accurate to mu or not.
 BASIN = 0.1
 
 
 @dataclass(frozen=True)
-class Past:
-    """An experiment past the paper.
+class Experiment:
+    """One of those that share a figure.
 
     Attributes
     ----------
     words : str
-        What differs from the paper.
+        What makes it different.
     options : dict
         The same, of :class:`riemtr.sweep.phase_transition.PhaseTransition`.
     maps : dict
@@ -69,17 +65,25 @@ _BOTH = {"k-n": 60, "p-n": None}
 # The whole pipeline finds n rows in place of one.
 _PIPELINE = {"k-n": 40, "p-n": 60}
 
+METHODS = {
+    method: Experiment(f"{method} method", {"method": method}, dict.fromkeys(MAPS))
+    for method in ("printed", "practical")
+}
+"""Of Figure 3, the method as printed and riemtr's, by the folder they go to."""
+
 PAST = {
-    "one-row": Past("one row, as in the paper", maps=_BOTH),
-    "exact": Past("one row, exact method", {"method": "exact"}, _BOTH),
-    "whitened": Past("one row, whitened", {"precondition": True}, _BOTH),
-    "conditioned": Past("one row, condition number 10", {"dictionary": "conditioned"}, _BOTH),
-    "noise": Past("one row, 5% noise", {"noise": 0.05}, _BOTH),
-    "huber": Past("one row, Huber", {"surrogate": "huber"}, _BOTH),
-    "l4": Past("one row, l4", {"surrogate": "l4"}, _BOTH),
-    "half": Past("one row, theta 0.5", {"share": 0.5}),
-    "pipeline": Past("all rows, pipeline", {"method": "pipeline"}, _PIPELINE),
-    "pipeline-half": Past("all rows, theta 0.5", {"method": "pipeline", "share": 0.5}, {"p-n": 60}),
+    "one-row": Experiment("one row, as in the paper", maps=_BOTH),
+    "exact": Experiment("one row, exact method", {"method": "exact"}, _BOTH),
+    "whitened": Experiment("one row, whitened", {"precondition": True}, _BOTH),
+    "conditioned": Experiment("one row, condition number 10", {"dictionary": "conditioned"}, _BOTH),
+    "noise": Experiment("one row, 5% noise", {"noise": 0.05}, _BOTH),
+    "huber": Experiment("one row, Huber", {"surrogate": "huber"}, _BOTH),
+    "l4": Experiment("one row, l4", {"surrogate": "l4"}, _BOTH),
+    "half": Experiment("one row, theta 0.5", {"share": 0.5}),
+    "pipeline": Experiment("all rows, pipeline", {"method": "pipeline"}, _PIPELINE),
+    "pipeline-half": Experiment(
+        "all rows, theta 0.5", {"method": "pipeline", "share": 0.5}, {"p-n": 60}
+    ),
 }
 """Experiments past the paper, by the folder they go to."""
 
@@ -128,14 +132,20 @@ class Figure:
         How long it takes, in words.
     make : callable
         ``make(work)`` returns :class:`riemtr.sweep.table.Made`.
-    has_trials : bool
-        Whether trials are run, and kept in the folder.
+    sizes : tuple of str
+        The options of :class:`Work` that say how much of it to make.
+    stores : tuple of str
+        Where it keeps its trials, below its folder.
+    files : tuple of str
+        What it draws without any.
     """
 
     title: str
     effort: str
     make: Callable[[Work], Made] = field(repr=False)
-    has_trials: bool = True
+    sizes: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def make(name: str, work: Work) -> Made:
@@ -167,21 +177,43 @@ def _landscape(work: Work) -> Made:
     return Made(saved, Summary("figure 2", pairs, line="drawn"))
 
 
+def _planned(
+    work: Work, experiments: Mapping[str, Experiment]
+) -> dict[str, dict[str, PhaseTransition]]:
+    """Return what to map, by folder and map; all is checked before the first trial is run."""
+    plans: dict[str, dict[str, PhaseTransition]] = {}
+    for folder, one in experiments.items():
+        grid = "quick" if work.quick else work.grid
+        plans[folder] = plan = {}
+        for name, end in one.maps.items():
+            ends = [n for n in (work.largest, end) if n is not None]
+            plan[name] = PhaseTransition(grid, largest=min(ends, default=None), **one.options)
+        for name in sorted(plan, reverse=True):  # p-n begins at larger n
+            plan[name].settings(name)
+    return plans
+
+
+def _mapped(
+    work: Work, experiments: Mapping[str, Experiment], title: str
+) -> tuple[Made, dict[str, dict[str, Map]]]:
+    """Run and draw the maps of experiments, each into a folder of its own."""
+    parts, found = [], {}
+    for name, plan in _planned(work, experiments).items():
+        part, found[experiments[name].words] = _map(work, work.folder / name, plan)
+        parts.append(part)
+    return _joined(title, parts), found
+
+
 def _map(
-    work: Work, folder: Path, maps: Mapping[str, int | None], **options: Any
+    work: Work, folder: Path, plan: Mapping[str, PhaseTransition]
 ) -> tuple[Made, dict[str, Map]]:
-    """Run and draw the maps of one experiment, each to its largest n, into a folder of its own."""
-    grid = "quick" if work.quick else work.grid
-    what = PhaseTransition(grid, largest=work.largest, **options)
     folder.mkdir(parents=True, exist_ok=True)
     watch = partial(_renamed, work.watch, folder.name)
-    mapped = partial(
-        run_maps, folder=folder, repetitions=work.repetitions, run=work.run, progress=watch
-    )
     tables: dict[str, Table] = {}
-    for name, largest in maps.items():
-        ends = [n for n in (work.largest, largest) if n is not None]
-        tables |= mapped(replace(what, largest=min(ends, default=None)), (name,))
+    for name, what in plan.items():
+        tables |= run_maps(
+            what, (name,), folder, repetitions=work.repetitions, run=work.run, progress=watch
+        )
     drawn, saved = save_maps(folder, what, tables)
     saved.append(save_rates(folder / RATES, tables))
     said = maps_summary(drawn, tables.values())
@@ -194,28 +226,22 @@ def _renamed(watch: Watcher, name: str, now: Any) -> Any:
     return watch(replace(now, stage=f"{name} {now.stage}"))
 
 
-def _joined(title: str, parts: list[Made], saved: list[Path], table: Rows | None = None) -> Made:
+def _joined(title: str, parts: list[Made]) -> Made:
     pairs = tuple(pair for part in parts for pair in part.summary.pairs)
     notes = tuple(note for part in parts for note in part.summary.notes)
     failed = sum(part.failed for part in parts)
-    files = [path for part in parts for path in part.saved] + saved
+    files = [path for part in parts for path in part.saved]
     line = f"{len(parts)} experiments, {failed} cells failed"
-    return Made(files, Summary(title, pairs, table, notes, line=line), failed)
+    return Made(files, Summary(title, pairs, notes=notes, line=line), failed)
 
 
 def _phase_transitions(work: Work) -> Made:
-    whole = dict.fromkeys(MAPS)
-    parts = [_map(work, work.folder / method, whole, method=method)[0] for method in METHODS]
-    return _joined("figure 3", parts, [])
+    return _mapped(work, METHODS, "figure 3")[0]
 
 
 def _past(work: Work) -> Made:
-    made = {
-        one.words: _map(work, work.folder / name, one.maps, **one.options)
-        for name, one in PAST.items()
-    }
-    saved = save_boundaries(work.folder, {words: maps for words, (_, maps) in made.items()})
-    return _joined("past the paper", [part for part, _ in made.values()], saved)
+    made, maps = _mapped(work, PAST, "past the paper")
+    return replace(made, saved=made.saved + save_boundaries(work.folder, maps))
 
 
 def save_boundaries(folder: Path, maps: Mapping[str, Mapping[str, Map]]) -> list[Path]:
@@ -307,19 +333,46 @@ def read_rates(path: Path, count: str = "successes", largest: int | None = None)
     return found
 
 
+_MAPPED = ("grid", "largest", "repetitions")
+
+
+def _stores(experiments: Mapping[str, Experiment]) -> tuple[str, ...]:
+    return tuple(f"{name}/{map_name}.sqlite" for name in experiments for map_name in MAPS)
+
+
 FIGURES = {
-    "figure-1": Figure("tangent space and exponential map", "a second", _exponential_map, False),
+    "figure-1": Figure(
+        "tangent space and exponential map",
+        "a second",
+        _exponential_map,
+        files=("figure-1.png", "figure-1.svg"),
+    ),
     "figure-2": Figure(
-        "the large-sample landscape, its regions, a run", "seconds", _landscape, False
+        "the large-sample landscape, its regions, a run",
+        "seconds",
+        _landscape,
+        files=("figure-2.png", "figure-2.svg", "figure-2.html"),
     ),
     "figure-3": Figure(
-        "both phase transitions, the printed method and riemtr's", "hours", _phase_transitions
+        "both phase transitions, the printed method and riemtr's",
+        "hours",
+        _phase_transitions,
+        _MAPPED,
+        _stores(METHODS),
     ),
     "figure-4": Figure(
-        "dictionaries of three photographs, 100 starts each", "an hour", _image_starts
+        "dictionaries of three photographs, 100 starts each",
+        "an hour",
+        _image_starts,
+        ("starts",),
+        (f"{image_starts.NAME}.sqlite",),
     ),
     "past-the-paper": Figure(
-        "exact steps, whitening, noise, surrogates, theta 0.5, all rows", "hours", _past
+        "exact steps, whitening, noise, surrogates, theta 0.5, all rows",
+        "hours",
+        _past,
+        _MAPPED,
+        _stores(PAST),
     ),
 }
 """What can be made, by name."""

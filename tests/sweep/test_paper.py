@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from riemtr.errors import ArgumentError
 from riemtr.sweep import paper, sweep
-from riemtr.sweep.paper import FIGURES, PAST, Past, Work, make, read_rates, save_rates
+from riemtr.sweep.paper import FIGURES, PAST, Experiment, Work, make, read_rates, save_rates
 from riemtr.sweep.phase_figures import success_map
 from riemtr.sweep.phase_transition import MAPS, PhaseTransition, trial
 
@@ -39,7 +40,10 @@ def test_both_methods_are_mapped(tmp_path):
 
 def test_experiments_past_the_paper_are_drawn_together(tmp_path, monkeypatch):
     both = {"k-n": 5, "p-n": None}
-    chosen = {"one": Past("one row"), "white": Past("whitened", {"precondition": True}, both)}
+    chosen = {
+        "one": Experiment("one row"),
+        "white": Experiment("whitened", {"precondition": True}, both),
+    }
     monkeypatch.setattr(paper, "PAST", chosen)
     made = make("past-the-paper", Work(tmp_path, quick=True, largest=10, repetitions=1))
     assert {path.name for path in made.saved} >= {"past-p-n.png", "past-k-n.png"}
@@ -55,6 +59,13 @@ def test_experiments_past_the_paper_are_drawn_together(tmp_path, monkeypatch):
 
 def fails(rng, image, way, side):
     raise ValueError("no dictionary")
+
+
+def test_all_maps_are_checked_before_the_first_trial(tmp_path):
+    # 7 is enough for the map of k, and too little for that of p.
+    with pytest.raises(ArgumentError, match="largest must be at least 10"):
+        make("figure-3", Work(tmp_path, quick=True, largest=7))
+    assert not list(tmp_path.rglob("*.sqlite"))
 
 
 def test_where_every_start_fails_it_is_said_and_nothing_is_drawn(tmp_path, monkeypatch):
