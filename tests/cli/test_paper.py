@@ -40,7 +40,7 @@ def test_trials_are_kept_and_continued(tmp_path):
 
 def test_trials_that_failed_are_run_again_if_asked(tmp_path):
     sizes = ("--quick", "--starts", 1, "--backend", "serial", "--quiet", "--out", tmp_path)
-    failed = paper("figure-4", *sizes, "--max-seconds", 1e-6)
+    failed = paper("figure-4", *sizes, "--max-seconds", 0.01)
     assert (failed.exit_code, failed.output) == (1, f"figure-4: 3 starts: {tmp_path}\n")
     assert paper("figure-4", *sizes, "--resume").exit_code == 1
     assert paper("figure-4", *sizes, "--retry-failed").exit_code == 0
