@@ -236,7 +236,7 @@ def check(
         limit = OUTER_RADIUS / inner_radius(1.0)
         remedy = "build the case with a smaller mu: region II is empty"
         raise ArgumentError("case", f"have mu below {limit:.4g}", frame.cost.mu, remedy)
-    bounds = constants_of(case, frame) if constants is None else constants
+    bounds = constants_of(case, frame, constants)
     sets = [
         [local(frame, in_region(frame, region, source)) for _ in range(points)]
         for region in range(3)
@@ -252,16 +252,21 @@ def check(
 
 
 def constants_of(
-    case: Any, frame: Frame | None = None, radius: float | None = None
+    case: Any, frame: Frame, given: DictionaryConstants | None = None
 ) -> DictionaryConstants:
-    """Return the constants of a case, with the largest entry of its own data.
+    """Return the constants that were given, or those of a case with the largest entry of its data.
 
     The share of nonzeros is that of the coefficients. The dictionary counts as orthogonal if it is
     so to rounding; if not, data are taken to be preconditioned. The condition number is then that
     of ``case.truth.details["dictionary"]``, or 1 if it is not known.
     """
-    frame = frame_of(case) if frame is None else frame
     n, p = frame.coefficients.shape
+    if given is not None:
+        if getattr(given, "n", None) != n:
+            needs = f"be those of dimension {n}, as the case is"
+            remedy = "make them by riemtr.theory.dictionary_constants, or leave them out"
+            raise ArgumentError("constants", needs, getattr(given, "n", given), remedy)
+        return given
     condition = None
     if frame.perturbation > math.sqrt(np.finfo(float).eps):
         matrix = case.truth.details.get("dictionary")
@@ -272,7 +277,6 @@ def constants_of(
         frame.cost.mu,
         p,
         condition_number=condition,
-        radius=radius,
         largest_entry=frame.largest_entry,
     )
 

@@ -183,16 +183,18 @@ class Landscape:
     cost : ExpectedCost
     path : ndarray, shape (steps + 1, 3)
         The points visited.
-    path_costs : ndarray, shape (steps + 1,)
-        The cost there.
     result : Result
         How the run ended.
     """
 
     cost: ExpectedCost
     path: np.ndarray
-    path_costs: np.ndarray
     result: Result
+
+    @property
+    def path_costs(self) -> np.ndarray:
+        """The cost at the points visited."""
+        return self.cost.values(self.path)
 
 
 def landscape(theta: float = 0.3, mu: float = 0.05, radius: float = 0.05) -> Landscape:
@@ -220,5 +222,4 @@ def landscape(theta: float = 0.3, mu: float = 0.05, radius: float = 0.05) -> Lan
     result = ExactTRM(radius=radius).solve(
         Problem(Sphere(3), cost), start, observers=[lambda now: visited.append(now.point)]
     )
-    path = np.array(visited)
-    return Landscape(cost, path, cost.values(path), result)
+    return Landscape(cost, np.array(visited), result)

@@ -45,15 +45,17 @@ class RunRegions(Summarised):
         The minimizer where the run ended, to rounding.
     minimizer_length : float
         Length of w there.
-    warm_up : int
-        Iterations on easier versions of the cost before, which are not in the table.
     """
 
     constants: DictionaryConstants
     iterates: dict[str, np.ndarray]
     minimizer: np.ndarray
     minimizer_length: float
-    warm_up: int = 0
+
+    @property
+    def warm_up(self) -> int:
+        """Iterations on easier versions of the cost before, which are not in the table."""
+        return int(self.iterates["iteration"][0])
 
     @property
     def steps(self) -> int:
@@ -258,14 +260,14 @@ def regions(
     True
     """
     frame = frame_of(case)
-    constants = constants_of(case, frame) if constants is None else constants
+    constants = constants_of(case, frame, constants)
     visited = _repeated(result, case, case.start if start is None else start)
     # Newton's method needs a point near the minimizer: the last one, or an atom if it is not.
     near = result.point if result.converged else frame.nearest(result.point).atom
     minimizer = minimizer_near(frame, near)
     table = _table(visited, frame, constants, minimizer)
     far = float(np.linalg.norm(frame.nearest(minimizer).w(minimizer)))
-    return RunRegions(constants, table, minimizer, far, int(table["iteration"][0]))
+    return RunRegions(constants, table, minimizer, far)
 
 
 def _repeated(result: Result, case: Any, start: Any) -> list[Iteration]:

@@ -121,6 +121,14 @@ def test_the_wrong_constants_are_found_out(make):
     assert {"eq:main_obj", "lem:mag_lip_fq", "lem:TRM-lemma-iii"} <= failing
 
 
+def test_constants_of_another_dimension_are_refused(make):
+    other = riemtr.theory.dictionary_constants(7, 0.2, 0.02, 500)
+    with pytest.raises(ArgumentError, match="constants must be those of dimension 5"):
+        check(make("identity", p=300), other)
+    with pytest.raises(ArgumentError, match="constants must be those"):
+        check(make("identity", p=300), 3)
+
+
 def test_without_a_region_two_there_is_nothing_to_check(make):
     with pytest.raises(ArgumentError, match=r"mu below 0\.1265"):
         check(make("identity", p=300, mu=0.2))
