@@ -25,9 +25,9 @@ from riemtr.cli.options import (
     how,
 )
 from riemtr.cli.running import refuse_stores, run_into, sweeping
-from riemtr.errors import ArgumentError, unknown_name
+from riemtr.errors import ArgumentError
 from riemtr.summary import Summary, Table
-from riemtr.sweep.paper import FIGURES, Figure, Work, make
+from riemtr.sweep.paper import FIGURES, Figure, Work, figure_of, make
 
 Grid = Enum("Grid", {"default": "default", "coarse": "coarse", "paper": "paper"}, type=str)
 
@@ -101,11 +101,10 @@ def paper(
         if name is None or out is None:
             missing = "FIGURE" if name is None else "out"
             raise ArgumentError(missing, "be given", ..., "riemtr paper --list shows the figures")
-        if name not in FIGURES:
-            raise unknown_name("figure", name, FIGURES)
+        figure = figure_of(name)
         _check_sizes(name, sizes, quick)
         if not how.keywords["resume"]:
-            _check_new(FIGURES[name], out)
+            _check_new(figure, out)
     if quick:
         sizes = {"repetitions": 2, "starts": 2, **sizes}
     run_into(

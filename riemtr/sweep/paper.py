@@ -148,12 +148,18 @@ class Figure:
     files: tuple[str, ...] = ()
 
 
-def make(name: str, work: Work) -> Made:
-    """Make a figure by its name in :data:`FIGURES`."""
+def figure_of(name: str) -> Figure:
+    """Return a figure by its name in :data:`FIGURES`."""
     if name not in FIGURES:
         raise unknown_name("figure", name, FIGURES)
+    return FIGURES[name]
+
+
+def make(name: str, work: Work) -> Made:
+    """Make a figure by its name."""
+    figure = figure_of(name)
     work.folder.mkdir(parents=True, exist_ok=True)
-    made = FIGURES[name].make(work)
+    made = figure.make(work)
     return replace(made, summary=replace(made.summary, line=f"{name}: {made.summary.line}"))
 
 
