@@ -31,6 +31,10 @@ class FixedRankSpace(TangentSpace):
             vector[second:].reshape(self._right.shape),
         )
 
+    def sizes(self) -> tuple[float, ...]:
+        """Return the Frobenius norm of the matrix."""
+        return (safe_norm(self._values),)
+
     def zero(self) -> np.ndarray:
         """Return the zero vector."""
         return np.zeros(self._ends[1] + self._right.size, dtype=self._left.dtype)

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
-from riemtr.manifolds.arrays import arranged, as_real, from_real
+from riemtr.manifolds.arrays import arranged, as_real, flatten, from_real
 from riemtr.manifolds.basis import ArrayBasis, TangentBasis
 
 # Seed of the points at which shapes and metrics are found out; no user draws from it.
@@ -49,6 +49,8 @@ class TangentSpace:
     # Whether `tangent` alone makes of a vector of a nearby space a vector of this one that is much
     # the same, so that vectors may be kept as they are while a point moves.
     keeps_vectors = False
+    # Whether the metric measures vectors relative to the point, as that of logarithms does.
+    relative_metric = False
 
     def __init_subclass__(cls) -> None:
         """Find out whether vectors of a subclass are translated."""
@@ -68,6 +70,19 @@ class TangentSpace:
     def norm(self, vector: np.ndarray) -> float:
         """Return the norm of a vector, also where its square under- or overflows."""
         return safe_norm(vector)
+
+    def lengths(self, vector: np.ndarray) -> tuple[float, ...]:
+        """Return the length of a vector, in each factor of a product."""
+        return (self.norm(vector),)
+
+    def sizes(self) -> tuple[float, ...]:
+        """Return the lengths beside which steps are long, in each factor of a product.
+
+        A length is the norm of the point's arrays, or 1 if the metric is relative to the point.
+        """
+        if self.relative_metric:
+            return (1.0,)
+        return (math.hypot(*map(safe_norm, flatten(self.point, self.manifold.point_layout))),)
 
     def zero(self) -> np.ndarray:
         """Return the zero vector."""

@@ -23,6 +23,7 @@ class PositiveDefiniteSpace(TangentSpace):
 
     transports_stacks = True
     keeps_vectors = True
+    relative_metric = True
     _bend: np.ndarray | None = None
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -99,6 +100,14 @@ class ProductSpace(TangentSpace):
         if self.manifold.dot_metric:
             return safe_norm(vector)
         return math.hypot(*self._each("norm", self.parts(vector)))
+
+    def lengths(self, vector: np.ndarray) -> tuple[float, ...]:
+        """Return the lengths of the parts of a vector."""
+        return tuple(itertools.chain(*self._each("lengths", self.parts(vector))))
+
+    def sizes(self) -> tuple[float, ...]:
+        """Return the sizes of the parts of the point."""
+        return tuple(itertools.chain(*self._each("sizes")))
 
     def zero(self) -> np.ndarray:
         """Return the zero vector."""

@@ -324,6 +324,8 @@ class BallSpace(EuclideanSpace):
     A point that rounding has put on the boundary has no tangent space: vectors there are NaN.
     """
 
+    relative_metric = True
+
     def __init__(self, manifold: Any, point: np.ndarray):
         super().__init__(manifold, point)
         scale = 0.5 * (1.0 - _row_dots(point, point))
@@ -409,6 +411,8 @@ class HyperbolicBall(FromPymanopt):
 
 class PositiveSpace(EuclideanSpace):
     """The metric of logarithms: packed vectors are divided by the point."""
+
+    relative_metric = True
 
     def pack(self, vector: np.ndarray) -> np.ndarray:
         """Return the derivative of the logarithms."""

@@ -1,37 +1,39 @@
 """Numerical checks of derivatives and retractions: numbers first, a plot on request.
 
-Each check follows a smooth curve away from a point and fits how fast the error of a local model
-shrinks (:mod:`riemtr.problem.derivative_check`).
+Differences along a smooth curve through a point decide (:mod:`riemtr.problem.differences`). How
+fast the error of a local model shrinks is shown beside (:mod:`riemtr.problem.derivative_check`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from riemtr.arguments import generator
-from riemtr.manifolds import adapt
+from riemtr.manifolds import adapt, exponential
 from riemtr.manifolds.arrays import as_real, machine_precision
-from riemtr.problem.cost_differences import OFF_DOMAIN, UNFINISHED, Difference, cost_nearby, refuted
-from riemtr.problem.cost_differences import RULE as PROBES
 from riemtr.problem.curvature import accuracy_of
-from riemtr.problem.derivative_check import (
-    NO_COMPARISON,
-    RULE,
-    Comparison,
-    DerivativeCheck,
-    common_factor,
-    judge,
-    step_lengths,
+from riemtr.problem.derivative_check import RULE, DerivativeCheck, order_of, step_lengths
+from riemtr.problem.differences import (
+    CONTRADICTS,
+    OFF_DOMAIN,
+    UNFINISHED,
+    Line,
+    Measured,
+    answers_differently,
+    cost_nearby,
+    image,
 )
+from riemtr.problem.differences import RULE as DIFFERENCES
 from riemtr.problem.evaluation import Evaluation
 from riemtr.problem.problem import as_problem
 from riemtr.problem.shared_work import ROUGH_ACCURACY
+
+# Times the change by halved steps that a product by differences is off by.
+_HALVED = 10.0
 
 
 def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> DerivativeCheck:
@@ -58,17 +60,20 @@ def check_gradient(problem: Any, point: Any = None, *, rng: Any = None) -> Deriv
     """
     here, direction, rng = _start(problem, point, rng)
 
-    def rate(vector: np.ndarray) -> float:
-        return here.inner(here.gradient, vector)
+    def compared(vector: np.ndarray, stretch: float = 1.0) -> tuple[Measured, float]:
+        stated = here.inner(here.gradient, vector)
+        return Line(here, vector, True, stretch).slope(stated), stated
 
-    line = Line(here, direction)
-    return judge(
+    stated = here.inner(here.gradient, direction)
+    return _judged(
         "gradient",
         2.0,
-        line.errors(rate(direction)),
-        max(abs(here.cost), here.gradient_norm, line.scale),
-        here.precision,
-        along=line.compared(1, rate, here.gradient_norm, rng),
+        here,
+        direction,
+        _model_errors(here, direction, stated),
+        compared,
+        here.gradient_norm,
+        rng,
         tangency=_tangency_error(here, here.gradient),
     )
 
@@ -98,35 +103,48 @@ def check_hessian(problem: Any, point: Any = None, *, rng: Any = None) -> Deriva
     here, direction, rng = _start(problem, point, rng)
     product = here.hessian(direction)
     symmetry, unsymmetric = _symmetry(here, direction, product, here.space.random(rng))
-    along = NO_COMPARISON
-    if here.manifold.has_exponential:
-        expected = 3.0
-        line = Line(here, direction)
-        rate, bend = here.inner(here.gradient, direction), here.inner(direction, product)
-        errors = line.errors(rate, bend)
-        scale = max(abs(here.cost), here.gradient_norm, abs(bend), line.scale)
-        slope = line.comparison(1, rate, here.gradient_norm)
-        along = line.compared(2, lambda v: here.inner(v, here.hessian(v)), here.norm(product), rng)
-        along = replace(along, right_below=slope.consistent)
-    else:
-        expected = 2.0
-        steps = step_lengths(here.precision)
-        errors = np.array([_gradient_error(here, direction, product, t) for t in steps])
-        scale = max(here.gradient_norm, here.norm(product))
     inexact = 0.0
     if here.hessian_kind == "differences":
+        scale = max(here.gradient_norm, here.norm(product))
         inexact = max(10.0 * accuracy_of(here) * scale, _doubt(here, direction, product))
-    return judge(
+    mistakes = [unsymmetric, _other_forms(here, direction, product)]
+    if here.manifold.has_exponential:
+        expected = 3.0
+        slope, bend = here.inner(here.gradient, direction), here.inner(direction, product)
+        errors = _model_errors(here, direction, slope, bend)
+
+        def compared(vector: np.ndarray, stretch: float = 1.0) -> tuple[Measured, float]:
+            stated = here.inner(vector, here.hessian(vector))
+            return Line(here, vector, True, stretch).bend(stated), stated
+
+        measured = Line(here, direction, geodesic=True).slope(slope, bend)
+        if measured.against(slope) == CONTRADICTS:
+            mistakes.append("an error of first order is the gradient's: see check_gradient")
+    else:
+        expected = 2.0
+        steps = _steps(here, direction)
+        errors = np.array([_gradient_error(here, direction, product, t) for t in steps])
+
+        def compared(vector: np.ndarray, stretch: float = 1.0) -> tuple[Measured, float]:
+            stated = here.hessian(vector)
+            found = image(here, vector, stated, exact=True)
+            size = here.norm(stated)
+            gap = here.norm(found.value - stated)
+            return Measured(size - gap, found.error, found.length), size
+
+    return _judged(
         "Hessian",
         expected,
+        here,
+        direction,
         errors,
-        scale,
-        here.precision,
-        along=along,
+        compared,
+        here.norm(product),
+        rng,
         inexact=inexact,
         symmetry=symmetry,
         tangency=_tangency_error(here, product),
-        mistakes=[unsymmetric, _other_forms(here, direction, product)],
+        mistakes=mistakes,
     )
 
 
@@ -170,7 +188,19 @@ def check_retraction(manifold: Any, point: Any = None, *, rng: Any = None) -> De
         for t in step_lengths(precision)
     ]
     errors = np.array([float(np.linalg.norm(moved - followed)) for moved, followed in ends])
-    return judge("retraction", 2.0, errors, 1.0, precision)
+    order = order_of(step_lengths(precision), errors, precision)
+    right = order.exact or order.slope >= 2.0 - RULE.lack
+    return DerivativeCheck(
+        name="retraction",
+        ok=right,
+        slope=order.slope,
+        expected_slope=2.0,
+        steps=step_lengths(precision),
+        errors=errors,
+        linear_piece=order.piece,
+        exact=order.exact,
+        hint="" if right else "it moves otherwise than the exponential map to first order",
+    )
 
 
 def _start(problem: Any, point: Any, rng: Any) -> tuple[Evaluation, Any, np.random.Generator]:
@@ -218,7 +248,7 @@ def _doubt(here: Evaluation, vector: np.ndarray, product: np.ndarray) -> float:
 
     Where steps are too long, or rounding is large, steps half as long give something else.
     """
-    return RULE.halved * here.norm(here.second_opinion(vector) - product)
+    return _HALVED * here.norm(here.second_opinion(vector) - product)
 
 
 def _other_forms(here: Evaluation, direction: np.ndarray, product: np.ndarray) -> str:
@@ -240,6 +270,19 @@ def _other_forms(here: Evaluation, direction: np.ndarray, product: np.ndarray) -
     return ""
 
 
+def _steps(here: Evaluation, direction: np.ndarray) -> np.ndarray:
+    return step_lengths(here.precision, here.reach(direction))
+
+
+def _model_errors(
+    here: Evaluation, direction: np.ndarray, slope: float, bend: float = 0.0
+) -> np.ndarray:
+    """Return the errors of the model with these derivatives, along a geodesic."""
+    steps = _steps(here, direction)
+    costs = np.array([cost_nearby(here, t * direction, exponential) for t in steps])
+    return np.abs(costs - here.cost - steps * (slope + 0.5 * steps * bend))
+
+
 def _gradient_error(
     here: Evaluation, direction: np.ndarray, product: np.ndarray, t: float
 ) -> float:
@@ -253,90 +296,101 @@ def _gradient_error(
         return math.nan
 
 
-class Line:
-    """The cost along a geodesic, at the steps of a check, and differences of it.
+def _judged(
+    name: str,
+    expected: float,
+    here: Evaluation,
+    direction: np.ndarray,
+    errors: np.ndarray,
+    compared: Callable[..., tuple[Measured, float]],
+    size: float,
+    rng: np.random.Generator,
+    *,
+    inexact: float = 0.0,
+    symmetry: float | None = None,
+    tangency: float | None = None,
+    mistakes: Sequence[str] = (),
+) -> DerivativeCheck:
+    """Judge a derivative by differences along a direction.
 
-    The steps of differences suit the rounding that the cost itself shows: a large constant hides
-    what it is added to, and only over longer steps do changes stand out of it.
-
-    Attributes
+    Parameters
     ----------
-    noise : float
-        Rounding of one cost.
-    change : float
-        Largest change of the cost over the steps of a check.
+    compared : callable
+        ``compared(vector, stretch)``, the derivative along a vector as measured, over lengths that
+        are so many times the usual ones, and as stated.
+    size : float
+        Size of the derivative along any direction.
+    inexact : float
+        What the stated derivative may be off by, by the way it is computed.
+    mistakes : sequence of str
+        What else is wrong.
     """
-
-    def __init__(self, here: Evaluation, direction: np.ndarray):
-        self.here, self.direction = here, direction
-        self.steps = step_lengths(here.precision)
-        costs = [cost_nearby(here, t * direction, geodesic=True) for t in self.steps]
-        self.changes = np.array(costs) - here.cost
-        sizes = np.abs(self.changes[np.isfinite(self.changes)])
-        self.change = float(sizes.max(initial=0.0))
-        least = RULE.least_noise * here.precision * abs(here.cost)
-        self.noise = max(RULE.noise * self._scatter(), least)
-        if self.change > 0.0 and not sizes.all():  # a last digit is larger than some
-            self.noise = max(self.noise, float(sizes[sizes > 0.0].min()))
-
-    def _scatter(self) -> float:
-        """Return what no derivative accounts for in the changes over the shortest steps."""
-        short = self.changes[: RULE.shortest]
-        if not np.isfinite(short).all():
-            return 0.0
-        t = self.steps[: RULE.shortest] / self.steps[RULE.shortest]
-        powers = np.stack([t, t**2], axis=1)
-        return float(np.abs(short - powers @ np.linalg.lstsq(powers, short, rcond=None)[0]).max())
-
-    @property
-    def scale(self) -> float:
-        """Size of a cost that rounds like this one, which may be a difference of larger ones."""
-        return 0.1 * self.noise / self.here.precision
-
-    def errors(self, rate: float, bend: float = 0.0) -> np.ndarray:
-        """Return the errors of the model with these derivatives."""
-        return np.abs(self.changes - self.steps * (rate + 0.5 * self.steps * bend))
-
-    def difference(self, direction: np.ndarray, order: int, share: float = 1.0) -> Difference:
-        """Return the first or second difference, over a share of the step that balances errors."""
-        here, root = self.here, 1.0 / (order + 2)
-        balanced = (self.noise / self.change if self.change > 0.0 else 1.0) ** root
-        t = share * min(max(balanced, here.precision**root), RULE.longest) * here.reach(direction)
-        ahead, behind = (cost_nearby(here, sign * t * direction, geodesic=True) for sign in (1, -1))
-        if order == 1:
-            return (ahead - behind) / (2.0 * t), self.noise / t
-        return (ahead - here.cost + (behind - here.cost)) / t**2, 2.0 * self.noise / t**2
-
-    def comparison(self, order: int, stated: float, size: float) -> Comparison:
-        """Compare a derivative, of some size all told, with differences along the direction."""
-        difference = cache(lambda share: self.difference(self.direction, order, share))
-        measured, error = difference(1.0)
-        # Steps 4 times as long have 16 times the error; shorter ones clearly lack it.
-        longer, (shorter, blur) = difference(4.0)[0], difference(0.25)
-        curved = [abs(longer - measured) / 15.0, abs(shorter - measured) - blur]
-        error += RULE.curved * float(np.nan_to_num(curved, posinf=0.0).max(initial=0.0))
-        return Comparison(
-            measured,
-            error,
-            stated,
-            typical=size / math.sqrt(max(self.here.manifold.dim, 1)),
-            refuted=refuted([difference(share) for share in PROBES.shares], stated),
+    measured, stated = compared(direction)
+    scale = max(abs(measured.value), abs(stated), size / math.sqrt(max(here.manifold.dim, 1)))
+    rounding = here.precision * max(abs(here.cost), size, here.gradient_norm)
+    order = order_of(_steps(here, direction), errors, rounding)
+    trivial = here.manifold.dim == 0
+    wrong = measured.against(stated, inexact) == CONTRADICTS and not trivial
+    if wrong:  # noise that agrees with itself by chance does not do so twice
+        other = compared(direction, DIFFERENCES.other)[0]
+        wrong = other.against(stated, inexact) == CONTRADICTS
+    enough = max(RULE.needed * scale, rounding, inexact)
+    drowned = 0.0 < abs(stated) <= 10.0 * RULE.rounding * rounding
+    exact = order.exact and not drowned
+    known = trivial or exact or measured.error <= enough
+    if not (tangency or 0.0) <= here.precision**0.5:
+        mistakes = ["it is not tangent: if it is Euclidean, pass it by that name", *mistakes]
+    differing = answers_differently(here)
+    if differing > 0.0:
+        why = (
+            f"the cost is random: asked twice at this point, its answers differ by {differing:.1e}"
         )
+        mistakes = [why, *mistakes]
+    mistake = "; ".join(filter(None, mistakes))
+    why = ""
+    if not np.isfinite(errors[: RULE.window]).all():
+        why, wrong = "the cost or a derivative is not finite nearby", True
+    elif wrong and not any("see check_gradient" in each for each in mistakes):
+        why = _difference(measured, stated, compared, here, rng)
+    elif not (known or wrong):
+        hidden = "rounding, noise or kinks hide how the cost changes"
+        why = f"{hidden}: subtract a constant from a large one"
+    right = known and not wrong
+    by_order = exact or (order.clear and order.slope >= expected - RULE.lack)
+    return DerivativeCheck(
+        name=name,
+        ok=right and not mistake,
+        slope=order.slope,
+        expected_slope=expected,
+        steps=_steps(here, direction),
+        errors=errors,
+        linear_piece=order.piece,
+        symmetry_error=symmetry,
+        tangency_error=tangency,
+        exact=exact and right,
+        confirmed=measured.error / scale if right and not by_order and scale > 0.0 else None,
+        undecided=not (known or wrong or mistake),
+        hint="; ".join(filter(None, (why, mistake))),
+    )
 
-    def compared(
-        self,
-        order: int,
-        derivative: Callable[[np.ndarray], float],
-        size: float,
-        rng: np.random.Generator,
-    ) -> Comparison:
-        """Compare a derivative with differences, along further directions if that fails.
 
-        Directions that agree on a factor tell it; where there is one direction only, none does.
-        """
-        found = self.comparison(order, derivative(self.direction), size)
-        if found.agrees or self.here.manifold.dim < 2:
-            return found
-        further = [self.here.space.random(rng) for _ in range(2)]
-        others = [Comparison(*self.difference(v, order), derivative(v)) for v in further]
-        return replace(found, factor=common_factor([found, *others]))
+def _difference(
+    measured: Measured,
+    stated: float,
+    compared: Callable[..., tuple[Measured, float]],
+    here: Evaluation,
+    rng: np.random.Generator,
+) -> str:
+    """Say how a derivative differs from what is measured: by a factor, or otherwise.
+
+    Directions that agree on a factor tell it; where there is one direction only, none does.
+    """
+    pairs = [(measured, stated)]
+    if here.manifold.dim > 1:
+        pairs += [compared(here.space.random(rng)) for _ in range(2)]
+        factors = [m.value / s if s else math.nan for m, s in pairs]
+        errors = [m.error / abs(s) if s else math.nan for m, s in pairs]
+        spread = max(factors) - min(factors)
+        if spread <= max(errors) + RULE.same * abs(factors[0]):  # NaN is no factor
+            return f"the cost's own is {factors[0]:.4g} times what this says"
+    return f"differences of the cost give {measured.value:.6g}, this says {stated:.6g}"

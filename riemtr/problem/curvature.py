@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from riemtr.errors import NonFiniteHessianError, OutOfTimeError
-from riemtr.manifolds.arrays import from_real
 from riemtr.problem.cholesky import indefinite_direction, shifted_cholesky
 from riemtr.problem.lanczos import Krylov
 from riemtr.problem.shared_work import ROUGH_ACCURACY
@@ -40,6 +39,8 @@ _FOLLOWED = 1.0
 _WORTH_FOLLOWING = 0.01
 # Dimension up to which the best direction costs hardly more than any.
 _FEW_DIMENSIONS = 30
+# Share of the smallest Ritz value that is asked for as a bound of the smallest eigenvalue.
+_RITZ_SHARE = 0.1
 # Residual of such a direction that is good enough for a certificate.
 _WITNESS = 0.02
 # Residuals beyond the expected one, in units of the accuracy of products, that are still rounding.
@@ -66,7 +67,8 @@ class Threshold:
 
     def at(self, size: float) -> float:
         """Return the bound for a Hessian of some size."""
-        return max(self.absolute, self.relative * size) if math.isfinite(size) else self.absolute
+        relative = self.relative * size if self.relative and math.isfinite(size) else -math.inf
+        return max(self.absolute, relative)
 
 
 class Curvature:
@@ -104,6 +106,7 @@ class Curvature:
         self.products = 0
         self.limited = ""
         self._krylov: Krylov | None = None
+        self._most_steps = math.inf
         self._is_decomposed = False
         # Whether a direction of negative curvature is wanted to the accuracy of a certificate.
         self._in_detail = here.manifold.dim <= _FEW_DIMENSIONS
@@ -112,8 +115,6 @@ class Curvature:
         self._direction: np.ndarray | None = None
         # The Hessian product with the direction, where one was taken.
         self.image: np.ndarray | None = None
-        # Costs along the direction, kept by :func:`riemtr.problem.cost_differences.flat_probe`.
-        self.probe: Any = None
         self._is_negative = False
         if here.manifold.dim == 0 or here.manifold.dim == len(here.symmetries):
             self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf
@@ -168,6 +169,22 @@ class Curvature:
                 self.limited = str(error)
             self.products += self._here.counts.hessian_products - before
 
+    def settle_positive(self) -> None:
+        """Find out whether the smallest eigenvalue is above zero, where that seems to be so.
+
+        It takes no more than as many products again as the question before.
+        """
+        if self.lower_bound > 0.0 or self.is_negative:
+            return
+        if math.isnan(self.min_eigenvalue):
+            self.estimate(Threshold())
+        if self._krylov is not None:
+            self._most_steps = max(2 * self._krylov.steps, _FEW_PRODUCTS)
+        estimate = math.inf
+        while self.lower_bound <= 0.0 and self.doubt < self.min_eigenvalue < estimate:
+            estimate = self.min_eigenvalue
+            self._refined(Threshold(absolute=-_RITZ_SHARE * estimate))
+
     @property
     def is_negative(self) -> bool:
         """Whether negative curvature was found."""
@@ -202,8 +219,9 @@ class Curvature:
             self.size = _size(here.hessian_matrix())
         else:
             self._krylov = krylov = self._krylov or Krylov(here)
-            while krylov.steps < _MEASURING and not krylov.at_limit:
-                krylov.step(accuracy_of(here))
+            with np.errstate(invalid="ignore"):  # what is not finite is looked for
+                while krylov.steps < _MEASURING and not krylov.at_limit:
+                    krylov.step(accuracy_of(here))
             if krylov.finite:
                 smallest, largest, _ = krylov.extremes()
                 self.size = max(abs(smallest), abs(largest))
@@ -264,7 +282,7 @@ class Curvature:
         rounding, error = self._errors(matrix, accuracy)
         if not math.isfinite(error):
             return False
-        matrix = self._across(matrix)
+        matrix = here.matrix_across(matrix)
         self.size = max(self.size, _size(matrix))
         tolerance = threshold.at(self.size)
         if shifted_cholesky(matrix, tolerance - error)[1] == 0:
@@ -277,21 +295,12 @@ class Curvature:
         if accuracy > 0.0:
             # A rough matrix is as good for the direction that a run is going to follow.
             self.doubt = rounding
-            leftmost = here.basis.vector(np.linalg.eigh(matrix)[1][:, 0])
-            return self._is_followed(leftmost.astype(here.gradient.dtype, copy=False), threshold)
-        witness = here.basis.vector(indefinite_direction(matrix, factor, failed_at))
+            leftmost = here.vector_across(np.linalg.eigh(matrix)[1][:, 0])
+            return self._is_followed(leftmost, threshold)
+        witness = here.vector_across(indefinite_direction(matrix, factor, failed_at))
         bend = here.inner(witness, here.hessian(witness)) / here.inner(witness, witness)
         self._is_negative = bend + rounding < -tolerance
         return self._is_negative
-
-    def _across(self, matrix: np.ndarray) -> np.ndarray:
-        """Return a matrix of the Hessian with the symmetries' eigenvalues moved to its size."""
-        here = self._here
-        if not len(here.symmetries):
-            return matrix
-        zero = here.space.zero()
-        rows = np.array([here.basis.coordinates(from_real(row, zero)) for row in here.symmetries])
-        return matrix + _size(matrix) * (rows.T @ rows)
 
     def _errors(self, matrix: np.ndarray, accuracy: float) -> tuple[float, float]:
         """Rounding of the Hessian's eigenvalues, and how far off those of the matrix may be."""
@@ -303,10 +312,7 @@ class Curvature:
         here = self._here
         if self._is_decomposed:
             return
-        if len(here.symmetries):
-            values, vectors = np.linalg.eigh(self._across(here.finite_matrix()))
-        else:
-            values, vectors = here.eigh
+        values, vectors = here.eigh_across
         self._is_decomposed = True
         if len(values) == 0:
             self.min_eigenvalue, self.max_eigenvalue = math.inf, -math.inf
@@ -316,8 +322,7 @@ class Curvature:
         rounding = rounding_of(here, self.size, len(values))
         self.asymmetry = max(self.asymmetry, here.matrix_asymmetry)
         self.min_eigenvalue, self.max_eigenvalue = float(values[0]), float(values[-1])
-        direction = here.basis.vector(vectors[:, 0])
-        self._direction = direction = direction.astype(here.gradient.dtype, copy=False)
+        self._direction = direction = here.vector_across(vectors[:, 0])
         self.widen(self._residual(direction, self.min_eigenvalue))
         self.doubt = rounding + self._error
         self.lower_bound = max(self.lower_bound, self.min_eigenvalue - self.doubt)
@@ -332,12 +337,13 @@ class Curvature:
         with np.errstate(invalid="ignore"):
             while True:
                 expired = here.clock.expired and krylov.steps > 0
-                if not (krylov.at_limit or expired):
+                enough = krylov.steps >= self._most_steps
+                if not (krylov.at_limit or expired or enough):
                     krylov.step(accuracy)
                 if not krylov.finite:
                     self.limited = "the Hessian has NaN or infinite entries at this point"
                     return
-                last = krylov.at_limit or expired
+                last = krylov.at_limit or expired or enough
                 # Ritz values cost as much as a few products: they are looked at now and then to
                 # know the size of the Hessian, and where the recurrence has something to say.
                 side = 0 if x != x else krylov.side_of(x)
@@ -386,6 +392,8 @@ class Curvature:
         from a flat one.
         """
         tolerance = threshold.at(self.size)
+        if tolerance < 0.0:
+            return -tolerance
         return 2.0 * tolerance if self.min_eigenvalue > _CLEARLY * tolerance else -tolerance
 
     def _confirm(self, threshold: Threshold) -> None:

@@ -1,15 +1,13 @@
-"""The outcome of a numerical check of a derivative, and how it is judged.
+"""The outcome of a numerical check of a derivative.
 
-The error of a local model, against the length of the step, is on a log-log plot a line whose slope
-is the order of the error. Rounding bends the line at short steps and higher orders bend it at long
-ones, so the slope is that of a straight piece in between, of the shortest steps if there are more.
-Where rounding leaves no such piece, differences of the cost decide, or nothing does.
+Differences of the cost decide (:mod:`riemtr.problem.differences`). For the eye there is the order
+of the model as well: its error, against the length of the step, is on a log-log plot a line whose
+slope is the order. Rounding bends the line at short steps and higher orders bend it at long ones,
+so that the slope is that of a straight piece in between, of the shortest steps if there are more.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,29 +18,16 @@ from riemtr.errors import require
 
 @dataclass(frozen=True)
 class CheckRule:
-    """When errors of a model and differences of the cost show that a derivative is right."""
+    """How the order of a model is read off its errors."""
 
     step_count: int = 51  # steps at which a model is tried
     window: int = 10  # steps that a straight piece of the error curve has
     straight: float = 1e-2  # sum of squares, in decades, up to which a piece is straight
     lack: float = 0.15  # by how much a slope may be below the expected one
-    lack_in_single: float = 0.4  # the same in single precision, where only long steps are clear
-    lack_if_confirmed: float = 0.5  # the same where differences of the cost confirm the derivative
     rounding: float = 1e3  # roundings of one value within which an error is nothing but rounding
     clear: float = 30.0  # roundings of one value from which on an error is something else
-    clear_in_single: float = 4.0  # the same in single precision, which has no room for more
-    confirmed: float = 1e-3  # relative difference up to which derivative and differences agree
-    resolved: float = 1e-2  # accuracy of differences that outweigh a slope of long steps only
-    last_resort: float = 0.1  # accuracy of differences that decide where there is no slope
-    proportional: float = 1e-3  # relative difference of ratios that are the same
-    known: float = 0.02  # accuracy of differences whose ratio to a derivative means something
-    telling: float = 3.0  # times its error that a ratio must be from 1 to be worth a word
-    shortest: int = 8  # number of the shortest steps, which show the rounding in the cost
-    noise: float = 3.0  # times the rounding that these show that other costs may be off by
-    least_noise: float = 4.0  # roundings of one number that a cost is off by at least
-    longest: float = 0.05  # longest step of a difference of the cost
-    curved: float = 2.0  # times its estimated error that a difference may have, by its length
-    halved: float = 10.0  # times the change by halved steps that a product by differences is off by
+    needed: float = 0.1  # relative error of differences that confirm a derivative at all
+    same: float = 1e-3  # relative difference up to which factors along several directions are one
 
 
 RULE = CheckRule()
@@ -136,106 +121,46 @@ class DerivativeCheck:
         return axes
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """The derivative along one direction, by differences of the cost and as it is stated.
+class Order(NamedTuple):
+    """The order of a model, as far as its errors tell.
 
     Attributes
     ----------
-    measured, error : float
-        By differences of the cost, and what rounding and their length may have done to that.
-    stated, typical : float
-        By what is checked: along that direction, and along directions in general.
-    refuted : bool
-        Whether they differ, clearly and over steps of any length.
-    factor : float or None
-        What is stated has to be multiplied by it along other directions, too.
-    right_below : bool
-        Whether the derivative of lower order is what is measured of that.
+    slope : float
+        Slope of the error on a log-log plot; NaN where there are too few errors.
+    piece : slice
+        The steps where it was fitted.
+    exact : bool
+        Whether the errors are nothing but rounding.
+    clear : bool
+        Whether they are more than rounding at as many steps as a slope needs.
     """
 
-    measured: float = math.nan
-    error: float = math.nan
-    stated: float = math.nan
-    typical: float = math.nan
-    refuted: bool = False
-    factor: float | None = None
-    right_below: bool = True
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the two are the same, to the accuracy of differences."""
-        return abs(self.measured - self.stated) <= RULE.confirmed * abs(self.stated)
-
-    @property
-    def consistent(self) -> bool:
-        """Whether the two are the same, to what differences may be off by."""
-        return self.right_below and abs(self.measured - self.stated) <= self.error
-
-    @property
-    def accuracy(self) -> float:
-        """Relative accuracy to which differences confirm what is stated, if they do."""
-        gap = abs(self.measured - self.stated) + self.error
-        return gap / max(abs(self.stated), self.typical, np.finfo(float).tiny)
+    slope: float = np.nan
+    piece: slice = slice(0, 0)
+    exact: bool = False
+    clear: bool = False
 
 
-NO_COMPARISON = Comparison()
-
-
-def common_factor(comparisons: Sequence[Comparison]) -> float | None:
-    """Return what the stated derivatives must be multiplied by, along all directions alike.
-
-    None where they disagree on it, or it cannot be told from 1.
-    """
-    stated, measured, error = np.array([(c.stated, c.measured, c.error) for c in comparisons]).T
-    if not np.all(error <= RULE.known * np.abs(measured)) or not np.any(stated):  # NaN included
-        return None
-    unit = stated / np.abs(stated).max()  # whose squares do not overflow
-    factor = float((unit @ (measured / np.abs(stated).max())) / (unit @ unit))
-    allowed = error + RULE.proportional * np.abs(measured)
-    same = np.all(np.abs(measured - factor * stated) <= allowed)
-    matters = np.all(abs(factor - 1.0) * np.abs(stated) > RULE.telling * allowed)
-    return factor if same and matters else None
-
-
-def step_lengths(precision: float) -> np.ndarray:
+def step_lengths(precision: float, reach: float = 1.0) -> np.ndarray:
     """Return the lengths of the steps at which models are tried."""
     # Below the root of the precision a step changes a value by less than its rounding.
-    return np.logspace(0.5 * np.log10(precision), 0.0, RULE.step_count)
+    return reach * np.logspace(0.5 * np.log10(precision), 0.0, RULE.step_count)
 
 
-def _is_single(precision: float) -> bool:
-    return precision > 1e-12
-
-
-class _Order(NamedTuple):
-    """The order of a model, as far as its errors tell."""
-
-    slope: float = math.nan
-    piece: slice = slice(0, 0)
-    finite: bool = False  # whether there are enough errors to tell
-    exact: bool = False  # whether they are nothing but rounding
-    hidden: bool = False  # whether rounding hides the order, or the derivative as well
-
-
-def _order(
-    errors: np.ndarray, scale: float, precision: float, stated: float, allowed: np.ndarray
-) -> _Order:
+def order_of(steps: np.ndarray, errors: np.ndarray, rounding: float) -> Order:
+    """Read the order of a model off its errors, beside the rounding of one value."""
     # Long steps may leave the cost's domain.
     usable = int(np.argmin(np.append(np.isfinite(errors), False)))
     if usable < 2 * RULE.window:
-        return _Order()
-    steps, errors, allowed = step_lengths(precision)[:usable], errors[:usable], allowed[:usable]
-    clearly = RULE.clear_in_single if _is_single(precision) else RULE.clear
-    visible = errors > clearly * precision * scale + allowed
+        return Order()
+    steps, errors = steps[:usable], errors[:usable]
     pieces = [slice(first, first + RULE.window) for first in range(usable - RULE.window + 1)]
+    visible = errors > RULE.clear * rounding
     clear = [piece for piece in pieces if visible[piece].all()]
     slope, piece = _fit(np.log10(steps), errors, clear or pieces)
-    rounding = RULE.rounding * precision * scale
-    only_rounding = bool(np.all(errors <= rounding + allowed))
-    drowned = only_rounding and 0.0 < abs(stated) <= 10.0 * rounding
-    exact = only_rounding and not drowned
-    return _Order(slope, piece, True, exact, drowned or not (clear or exact))
+    exact = bool(np.all(errors <= RULE.rounding * rounding))
+    return Order(slope, piece, exact and not clear, bool(clear))
 
 
 def _fit(lengths: np.ndarray, errors: np.ndarray, pieces: list[slice]) -> tuple[float, slice]:
@@ -249,69 +174,3 @@ def _fit(lengths: np.ndarray, errors: np.ndarray, pieces: list[slice]) -> tuple[
     # Where the line has two straight pieces, a small error of low order is that of short steps.
     straight = max(RULE.straight, min(badness for badness, *_ in fits))
     return next((slope, piece) for badness, slope, piece in fits if badness <= straight)
-
-
-def judge(
-    name: str,
-    expected: float,
-    errors: np.ndarray,
-    scale: float,
-    precision: float,
-    *,
-    along: Comparison = NO_COMPARISON,
-    inexact: float = 0.0,
-    symmetry: float | None = None,
-    tangency: float | None = None,
-    mistakes: Sequence[str] = (),
-) -> DerivativeCheck:
-    """Judge errors of a model, one for each of the steps.
-
-    ``inexact`` is what the derivative may be off by the way it is computed, ``mistakes`` what else
-    was found wrong.
-    """
-    steps = step_lengths(precision)
-    order = _order(errors, scale, precision, along.stated, inexact * steps ** (expected - 1.0))
-    lack = RULE.lack_in_single if _is_single(precision) else RULE.lack
-    if along.agrees:  # higher orders may bend the line all the way down to the rounding
-        lack = RULE.lack_if_confirmed
-    by_order = order.exact or (not order.hidden and order.slope >= expected - lack)
-    needed = RULE.last_resort if order.hidden else RULE.resolved
-    by_differences = order.finite and along.consistent and along.accuracy <= needed
-    right = (by_order or by_differences) and not along.refuted
-    # Long steps alone bend a line, and prove no mistake that differences do not see.
-    hidden = order.hidden or (along.consistent and not by_differences)
-    undecided = order.finite and hidden and not (right or along.refuted)
-    if not (tangency or 0.0) <= precision**0.5:
-        mistakes = ["it is not tangent: if it is Euclidean, pass it by that name", *mistakes]
-    mistake = "; ".join(filter(None, mistakes))
-    why = "" if right else _why_not(order, along, undecided)
-    return DerivativeCheck(
-        name=name,
-        ok=right and not mistake,
-        slope=order.slope,
-        expected_slope=expected,
-        steps=steps,
-        errors=errors,
-        linear_piece=order.piece,
-        symmetry_error=symmetry,
-        tangency_error=tangency,
-        exact=order.exact,
-        confirmed=along.accuracy if right and not by_order else None,
-        undecided=undecided and not mistake,
-        hint="; ".join(filter(None, (why, mistake))),
-    )
-
-
-def _why_not(order: _Order, along: Comparison, undecided: bool) -> str:
-    """Say why the errors may have a wrong order."""
-    if not order.finite:
-        return "the cost or a derivative is not finite nearby"
-    if undecided:
-        return "rounding or kinks hide how the cost changes: subtract a constant from a large one"
-    if not (along.right_below or order.hidden) and order.slope < 1.5:
-        return "an error of first order is the gradient's: see check_gradient"
-    if along.factor is not None:
-        return f"the cost's own is {along.factor:.4g} times what this says"
-    if along.refuted:
-        return f"differences of the cost give {along.measured:.6g}, this says {along.stated:.6g}"
-    return ""

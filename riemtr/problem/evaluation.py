@@ -14,6 +14,7 @@ from riemtr.manifolds import Manifold, TangentBasis, TangentSpace, retraction, s
 from riemtr.manifolds.arrays import as_real, flatten, from_real, like, owned
 from riemtr.problem.books import Clock, Counts, is_known, lazy, provide
 from riemtr.problem.curvature import Curvature
+from riemtr.problem.newton import Newton
 from riemtr.problem.shared_work import ROUGH_ACCURACY, NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Evaluation:
         self.inner, self.norm = self.space.inner, self.space.norm
         self.tangent = self.space.tangent
         self.known_curvature: Curvature | None = None  # where it was asked for
+        # The largest sizes of the factors on the way here: roundings of them are no lengths.
+        self.past_sizes: tuple[float, ...] = ()
 
     def moved(
         self, vector: np.ndarray, move: Callable[[TangentSpace, Any], Any] = retraction
@@ -90,7 +93,9 @@ class Evaluation:
         point = like(move(self.space, vector), self.point)
         if not self.manifold.bounded and self.manifold.has_left(point):
             return None
-        return self.problem.at(point, self.counts, self.clock)
+        there = self.problem.at(point, self.counts, self.clock)
+        there.past_sizes = self.past_sizes
+        return there
 
     # -- cost and gradient ------------------------------------------------------------------------
 
@@ -178,21 +183,43 @@ class Evaluation:
     @lazy
     def noise(self) -> float:
         """Rounding error of the cost, of the point's own rounding included."""
-        return self.precision * max(abs(self.cost), self.conversion_size)
+        moved = self.conversion_size
+        if moved and not self.manifold.bounded:  # by the rounding of each array
+            arrays = (
+                flatten(each, self.problem.layout) for each in (self._raw_gradient, self.point)
+            )
+            pairs = zip(*arrays, strict=True)
+            moved = math.hypot(*(safe_norm(slope) * safe_norm(part) for slope, part in pairs))
+        return self.precision * max(abs(self.cost), moved)
+
+    def sizes(self, share: float) -> tuple[float, ...]:
+        """Return the size of the point in each factor of a product.
+
+        It is at least a share of the largest size on the way here, so that zero has a size, too.
+        """
+        own = self.space.sizes()
+        if not self.past_sizes:
+            return own
+        return tuple(max(a, share * b) for a, b in zip(own, self.past_sizes, strict=True))
+
+    def shares(self, vector: np.ndarray) -> tuple[float, ...]:
+        """Return the length of a vector over the size of the point, in each factor."""
+        pairs = zip(self.space.lengths(vector), self.sizes(self.precision), strict=True)
+        return tuple(
+            length / size if size > 0.0 else math.inf if length > 0.0 else 0.0
+            for length, size in pairs
+        )
 
     def reach(self, vector: np.ndarray) -> float:
-        """Length of a step along a vector beside which roundings of the point are relative.
+        """Return the length of a step along a vector that is as long as the point in a factor.
 
-        It is at least 1, and more far out where the metric does not shrink steps with the distance.
+        On manifolds with bounds it is 1, and where the point is zero as well.
         """
         if self.manifold.bounded:
             return 1.0
-        size = self.largest_entry
-        entry = max(
-            float(np.abs(part).max(initial=0.0))
-            for part in flatten(self.space.unpack(vector), self.problem.layout)
-        )
-        return max(1.0, size * self.norm(vector) / entry) if entry > 0.0 else 1.0
+        pairs = zip(self.space.lengths(vector), self.sizes(self.precision**0.5), strict=True)
+        largest = max((length / size for length, size in pairs if size > 0.0), default=0.0)
+        return self.norm(vector) / largest if largest > 0.0 else 1.0
 
     @lazy
     def largest_entry(self) -> float:
@@ -328,6 +355,39 @@ class Evaluation:
         flat = as_real(vector)
         return from_real(flat - (rows @ flat) @ rows, vector)
 
+    @lazy
+    def _complement(self) -> np.ndarray:
+        """Orthonormal columns: coordinates of the vectors across the symmetries."""
+        zero = self.space.zero()
+        rows = [self.basis.coordinates(from_real(row, zero)) for row in self.symmetries]
+        return np.linalg.qr(np.array(rows).T, mode="complete")[0][:, len(rows) :]
+
+    def coordinates_across(self, vector: np.ndarray) -> np.ndarray:
+        """Return the coordinates of a vector in the complement of the symmetries."""
+        coordinates = np.asarray(self.basis.coordinates(vector), dtype=float)
+        return self._complement.T @ coordinates if len(self.symmetries) else coordinates
+
+    def vector_across(self, coordinates: np.ndarray) -> np.ndarray:
+        """Return the vector that has these coordinates in the complement of the symmetries."""
+        if len(self.symmetries):
+            coordinates = self._complement @ coordinates
+        vector = self.basis.vector(coordinates)
+        return vector.astype(self.gradient.dtype, copy=False)
+
+    def matrix_across(self, matrix: np.ndarray) -> np.ndarray:
+        """Return a matrix of the Hessian in the complement of the symmetries."""
+        if not len(self.symmetries):
+            return matrix
+        within = self._complement.T @ matrix @ self._complement
+        return 0.5 * (within + within.T)
+
+    @lazy
+    def eigh_across(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues and eigenvectors of the Hessian in the complement, in ascending order."""
+        if not len(self.symmetries):
+            return self.eigh
+        return np.linalg.eigh(self.matrix_across(self.finite_matrix()))
+
     # -- Hessian matrix ---------------------------------------------------------------------------
 
     @lazy
@@ -428,6 +488,11 @@ class Evaluation:
         """The extreme eigenvalues of the Hessian, as far as they were asked for."""
         self.known_curvature = Curvature(self)
         return self.known_curvature
+
+    @lazy
+    def newton(self) -> Newton:
+        """The Newton step, as far as it was asked for."""
+        return Newton(self)
 
 
 def _as_float(value: Any, precision: float) -> float:

@@ -49,11 +49,11 @@ from scipy.linalg.lapack import dpotrs
 
 from riemtr.arguments import check_nonnegative
 from riemtr.errors import ArgumentError, NonFiniteHessianError, OutOfTimeError
-from riemtr.manifolds.arrays import as_real, from_real
+from riemtr.manifolds.arrays import as_real
 from riemtr.problem import Evaluation
 from riemtr.problem.cholesky import shifted_cholesky
-from riemtr.problem.cost_differences import OFF_DOMAIN
 from riemtr.problem.curvature import accuracy_of
+from riemtr.problem.differences import OFF_DOMAIN, gradient_noise
 from riemtr.problem.pullback import Pullback, gamma, pullback
 
 PROVED = "proved"
@@ -240,22 +240,10 @@ def rounded_up(bound: float) -> str:
 # -- the Newton step ------------------------------------------------------------------------------
 
 
-def _coordinates(here: Evaluation) -> tuple[np.ndarray, np.ndarray]:
-    """Return gradient and Hessian matrix in coordinates, across the symmetries."""
-    slope = np.asarray(here.basis.coordinates(here.gradient), dtype=float)
-    matrix = np.asarray(here.hessian_matrix(), dtype=float)
-    if not len(here.symmetries):
-        return slope, matrix
-    zero = here.space.zero()
-    rows = [here.basis.coordinates(from_real(row, zero)) for row in here.symmetries]
-    across = np.linalg.qr(np.array(rows).T, mode="complete")[0][:, len(rows) :]
-    matrix = across.T @ matrix @ across
-    return across.T @ slope, 0.5 * (matrix + matrix.T)
-
-
 def _by_matrix(here: Evaluation, gradient_error: float, matrix_error: float) -> Newton | None:
     """Return the Newton step by Cholesky factorizations, whose errors are bounded."""
-    slope, matrix = _coordinates(here)
+    slope = here.coordinates_across(here.gradient)
+    matrix = here.matrix_across(np.asarray(here.hessian_matrix(), dtype=float))
     dim = len(slope)
     size = float(np.linalg.norm(matrix))
     if dim == 0 or not math.isfinite(size):
@@ -310,7 +298,7 @@ def _estimated(here: Evaluation) -> Distance | None:
     scale = max(here.curvature.measured_size(), here.conversion_size)
     rng = np.random.default_rng(_SEED)
     direction = here.across(here.space.random(rng))
-    noise = _UNLUCKY * _gradient_noise(here, direction)
+    noise = _UNLUCKY * gradient_noise(here, direction)
     noise += _UNLUCKY * here.precision * scale
     if _forms_matrix(here):
         error = _UNLUCKY * accuracy_of(here) * scale * math.sqrt(here.manifold.dim)
@@ -337,17 +325,6 @@ def _stated(given: Any, point: Any, radius: float) -> float:
     value = given(point, radius)
     check_nonnegative("hessian_lipschitz(point, radius)", value)
     return float(value)
-
-
-def _gradient_noise(here: Evaluation, direction: np.ndarray) -> float:
-    """Measure the rounding of gradients: what a tiny step leaves unexplained by the Hessian."""
-    # So long that the step is exact to a few digits, so short that the Hessian explains the change.
-    length = here.precision ** (2.0 / 3.0) * here.reach(direction)
-    there = here.moved(length * direction)
-    if there is None:
-        return math.inf
-    change = here.space.transported(there.gradient, there.space) - here.gradient
-    return here.norm(change - length * here.hessian(direction))
 
 
 def _change_of_hessian(here: Evaluation, direction: np.ndarray, radius: float) -> float:

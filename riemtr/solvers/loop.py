@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.problem import Clock, Counts, Evaluation, Problem
-from riemtr.problem.cost_differences import OFF_DOMAIN, RULE, UNFINISHED, flat_probe
+from riemtr.problem.differences import OFF_DOMAIN, UNFINISHED, Line, contradicting_bend
 from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
 from riemtr.solvers.judging import Verdict
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
-from riemtr.solvers.stopping import Consistency, StoppingCriterion, Tolerances
+from riemtr.solvers.stopping import (
+    Consistency,
+    FirstOrderPoint,
+    SecondOrderPoint,
+    StoppingCriterion,
+    Tolerances,
+)
 from riemtr.solvers.weights import as_length, from_length
 from riemtr.subproblem import SecantSubproblem, Step
 from riemtr.summary import plural
@@ -33,6 +40,8 @@ _ROUNDINGS = 10
 _PROGRESS = 0.9
 # Central differences of gradients: this many for a Hessian product.
 _GRADIENTS_PER_DIFFERENCE = 2
+# Times the decrease of the model up to which a lower cost is that of the minimizer close by.
+_MINIMUM = 2.0
 # The judgement before the first step.
 _AT_START = Verdict(math.nan, True)
 # The judgement of a step to where the cost is not defined.
@@ -99,6 +108,8 @@ class Run:
         The best point so far.
     idle : int
         Iterations since the cost or the gradient was last improved.
+    crawled : int
+        Steps tried in a row that were short beside the point.
     refusal : str
         The error that the cost raised at the last step tried, in words.
     size : float
@@ -123,7 +134,7 @@ class Run:
         self.counts, self.consistency = Counts(), Consistency()
         self.rows: list[tuple[Any, ...]] = []
         self.iteration: Any = None
-        self.number = self.stage = self.idle = 0
+        self.number = self.stage = self.idle = self.crawled = 0
         self.step: Step | None = None
         self.best: Any = None
         self.refusal = ""
@@ -133,6 +144,7 @@ class Run:
     def begin(self, problem: Problem, point: Any) -> tuple[Evaluation, float]:
         """Return the evaluation and the radius to begin with."""
         self.best = here = problem.at(point, self.counts, self.clock)
+        here.past_sizes = here.space.sizes()
         check_beginning(here)
         self.largest_radius = self.solver.radius.limit(here)
         policy = self.solver.radius
@@ -143,7 +155,7 @@ class Run:
         self.first_entry = 0.0 if here.manifold.bounded else here.largest_entry
         self._lowest, self._flattest, self.idle = here.cost, here.gradient_norm, 0
         self._tried: Step | None = None
-        self._verdict, self._escaping = _AT_START, False
+        self._verdict, self._escaping, self._contradiction = _AT_START, False, ""
         return here, value
 
     def record(self, here: Evaluation, radius: float) -> Reason | None:
@@ -174,7 +186,9 @@ class Run:
 
     def propose(self, here: Evaluation, radius: float) -> Step | Reason:
         """Return a step, or why there is none."""
-        bound = self.clock.enough = self.tolerances.gradient_at(here, self.size)
+        bound = self.tolerances.gradient_at(here, self.size)
+        # Where a small slope is that of a point far away, no equation is solved well enough.
+        self.clock.enough = bound if here.gradient_norm > bound else 0.0
         try:
             step = self.solver.subproblem.solve(here, radius, self.step)
         except (np.linalg.LinAlgError, NonFiniteHessianError) as error:
@@ -190,6 +204,8 @@ class Run:
         """Take a step, and judge it by what is found there."""
         self.number += 1
         self.idle += 1
+        short = step.norm <= self.tolerances.distance * here.reach(step.vector)
+        self.crawled = self.crawled + 1 if short else 0
         self.refusal = ""
         there, self._verdict = None, _NOWHERE
         try:
@@ -206,6 +222,7 @@ class Run:
 
     def accept(self, here: Evaluation, there: Evaluation, step: Step) -> Evaluation:
         """Go to the point that a step leads to."""
+        there.past_sizes = there.sizes(1.0)
         self.consistency.note(here, there, step)
         cost, size, best = there.cost, there.gradient_norm, self.best
         noise = _ROUNDINGS * here.noise
@@ -223,16 +240,29 @@ class Run:
 
         At a degenerate saddle, as that of x^2 - y^4, no second derivative is negative.
         """
-        if reason.status is not Status.CONVERGED or self.clock.expired:
+        over = self.clock.expired or self.number >= self.solver.max_iterations
+        if reason.status is not Status.CONVERGED or over:
             return None
         known = here.curvature
-        limits = self.tolerances.at(here, self.size)
         # Positive by a bound alone, or by all that was asked: there is no flat direction.
-        probe = flat_probe(here) if known.min_eigenvalue <= limits[1] else None
-        fall = None if probe is None else probe.fall(limits)
-        if probe is None or fall is None:
+        flat = known.min_eigenvalue <= known.tolerated(self.tolerances.curvature)
+        if not flat or known.direction is None:
             return None
-        there = here.moved((fall[0] * RULE.distances[-1]) * probe.direction, self.solver.move)
+        line = Line(here, known.direction)
+        # What the gradient says along it is compared as well: a wrong one vanishes somewhere, too.
+        bend = here.inner(known.direction, here.hessian(known.direction))
+        tolerated = known.tolerated(self.tolerances.curvature)
+        slope = self.tolerances.gradient_at(here, self.size)
+        self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
+        nearness = here.newton.nearness(self.tolerances.distance, known.lower_bound)
+        place = line.first_fall(_MINIMUM * nearness.decrease)
+        if not place:
+            return None
+        place = line.followed(place)
+        self._contradiction = ""
+        there = here.moved(place * line.direction, self.solver.move)
+        if there is None or not math.isfinite(there.gradient_norm):
+            return None
         self.number += 1
         self.step, self._tried, self.best = None, None, there
         self._verdict, self._escaping = _AT_START, True
@@ -240,10 +270,36 @@ class Run:
 
     def end(self, reason: Reason, here: Evaluation) -> Reason:
         """Return why the run really ended at a point, which may be the result."""
+        if reason.status is Status.STALLED:
+            reason = self._at_rounding(reason)
+            here = self.best
+        if reason.status is Status.CONVERGED and self._contradiction:
+            reason = Reason(Status.INCONSISTENT, self._contradiction)
         reason = self.consistency.confirmed(reason)
         if reason.status in _CRITICAL:
             self.best = here
         return reason
+
+    def _at_rounding(self, reason: Reason) -> Reason:
+        """Return what the best point is, where rounding lets nothing get any smaller."""
+        best, tolerances = self.best, self.tolerances
+        if not (tolerances.relative and best.problem is self.problem and self.refusal == ""):
+            return reason
+        if not math.isfinite(best.gradient_norm):
+            return reason
+        try:
+            size = best.curvature.measured_size()
+        except (np.linalg.LinAlgError, NonFiniteHessianError, OutOfTimeError):
+            return reason
+        if not best.gradient_norm <= best.newton.rounding_of(size):
+            return reason
+        goal = FirstOrderPoint if self.solver.goal == "first-order" else SecondOrderPoint
+        settled = goal(tolerances).at_small_gradient(best)
+        if settled is not None and settled.status is not Status.UNRESOLVED:
+            return settled
+        nearness = best.newton.nearness(tolerances.distance, best.curvature.lower_bound)
+        away = f"as far as rounding lets it be known, the minimizer is {nearness.in_words}"
+        return replace(reason, detail=f"{reason.detail}; {away}" if reason.detail else away)
 
     def result(self, reason: Reason) -> Result:
         """Assemble the result."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
-from functools import cached_property
+from enum import Enum
+from functools import cached_property, total_ordering
 from typing import Any, Generic
 
 import numpy as np
@@ -26,16 +26,34 @@ from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
 __all__ = ["Certified", "Result", "load_result"]
 
 
-class Certified(IntEnum):
-    """How far a result is certified; only ``NO`` is false.
+@total_ordering
+class Certified(Enum):
+    """How far a result is certified, from the weakest claim to the strongest; only ``NO`` is false.
 
     A strict minimizer is one by all the rules. At a point with flat directions no curvature is
     negative to tolerance, but terms of higher order, as that of x^5, may still lead down.
+
+    >>> Certified.NO < Certified.TO_SECOND_ORDER < Certified.STRICT, bool(Certified.NO)
+    (True, False)
+    >>> print(Certified.TO_SECOND_ORDER)
+    to second order
     """
 
-    NO = 0
-    STRICT = 1
-    TO_SECOND_ORDER = 2
+    NO = "no"
+    TO_SECOND_ORDER = "to second order"
+    STRICT = "strict"
+
+    def __bool__(self) -> bool:
+        return self is not Certified.NO
+
+    def __lt__(self, other: Any) -> bool:
+        if not isinstance(other, Certified):
+            return NotImplemented
+        order = list(Certified)
+        return order.index(self) < order.index(other)
+
+    def __str__(self) -> str:
+        return self.value
 
     def __repr__(self) -> str:
         return f"Certified.{self.name}"
@@ -128,12 +146,18 @@ class Result(Summarised, Generic[P]):
 
     @property
     def certified(self) -> Certified:
-        """Whether the run converged and the certificate confirms a minimizer; false if not.
+        """Whether the run converged and the certificate confirms a minimizer close by.
+
+        It is false otherwise, and so it is where a gradient norm that the user has asked for was
+        reached, but the minimizer is still far away beside the size of the point.
 
         It tells a strict minimizer from one that has flat directions, of which the second order
         says no more than that no curvature is negative; see :class:`Certified`.
         """
-        if not self.converged or self.certificate.verdict != MINIMIZER:
+        known = self.certificate if self.converged else None
+        if known is None or known.verdict != MINIMIZER:
+            return Certified.NO
+        if known.nearness is not None and known.nearness.near is not True:
             return Certified.NO
         return Certified.STRICT if self.certificate.strict else Certified.TO_SECOND_ORDER
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zlib
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from riemtr.files import check_expansion, json_text, write_atomically
 from riemtr.problem import Counts, Threshold
 from riemtr.problem.books import is_known, provide
+from riemtr.problem.newton import Nearness
 from riemtr.solvers.certificate import Certificate
 from riemtr.solvers.distance import Distance
 from riemtr.solvers.status import Reason, Status
@@ -57,6 +59,8 @@ def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = 
         direction = certificate.pop("direction")
         flat = certificate.pop("flat_directions", None)
         away = certificate.pop("_distance", None)
+        nearness = certificate.pop("nearness")
+        known["nearness"] = None if nearness is None else asdict(nearness)
         known["certificate"], known["flat_directions"] = certificate, flat
         known["distance"] = None if away is None else asdict(away)
         known["bounds"] = {name: certificate.pop(name, None) for name in _BOUNDS}
@@ -117,7 +121,10 @@ def load_result(path: Any) -> Result:
         rows=[],
         evaluation=None,  # type: ignore[arg-type]
         tolerances=Tolerances(
-            tolerances["gradient"], tolerances["relative"], Threshold(**tolerances["curvature"])
+            tolerances["gradient"],
+            tolerances["relative"],
+            Threshold(**tolerances["curvature"]),
+            tolerances.get("distance", math.inf),  # not in files of older versions
         ),
         size=known["size"],
     )
@@ -127,7 +134,9 @@ def load_result(path: Any) -> Result:
     if "certificate" in known:
         direction = known.get("direction")
         vector = None if direction is None else _put_together(direction, arrays)
-        certificate = Certificate(**known["certificate"], direction=vector)
+        nearness = known.get("nearness")  # not in files of older versions
+        nearness = None if nearness is None else Nearness.from_saved(nearness)
+        certificate = Certificate(**known["certificate"], direction=vector, nearness=nearness)
         if known["flat_directions"] is not None:
             provide(certificate, flat_directions=known["flat_directions"])
         if known.get("distance") is not None:  # not in files of older versions

@@ -11,7 +11,7 @@ class Status(Enum):
 
     CONVERGED = "converged: gradient and negative curvature are within the tolerances"
     FIRST_ORDER = (
-        "stopped on the gradient norm alone, as asked: see result.certificate for the curvature"
+        "stopped at a vanishing gradient, as asked: see result.certificate for the curvature"
     )
     UNRESOLVED = (
         "the gradient is within tolerance, but the sign of the curvature is not decided to "
@@ -30,6 +30,13 @@ class Status(Enum):
     )
     INCONSISTENT = (
         "the cost does not change as its gradient says: find the mistake with check_gradient"
+    )
+    NOT_SMOOTH = (
+        "the cost is not smooth here, and steps only crawl along its kink: smooth it (abs(x) as "
+        "sqrt(x^2 + mu^2)), split it (x = a - b), or round the solution by linear programming"
+    )
+    RANDOM = (
+        "the cost is random: fix the random numbers that it draws, or minimise an average over them"
     )
     UNBOUNDED = (
         "the cost falls without end as points go to infinity: it has no minimum there to find, "

@@ -19,17 +19,19 @@ from riemtr.arguments import check_nonnegative, is_real
 from riemtr.errors import ArgumentError
 from riemtr.manifolds import TangentSpace
 from riemtr.problem import Evaluation, Problem, Threshold
-from riemtr.problem.cost_differences import contradicting_slope
+from riemtr.problem.differences import Line, answers_differently, contradicting_slope
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.status import Reason, Status
 from riemtr.subproblem import Step
 
 # Gradient norm, over its tolerance, from which on rounding is no excuse for a lack of progress.
 _STEEP = 1e4
+# Steps in a row that are short beside the point after which a run is said to crawl.
+_CRAWL = 20
 # Roundings of the cost beyond which a change tells something.
 _TELLING_ROUNDINGS = 1000
 # Steps that tell something which are looked at, the last ones.
-_TELLING_STEPS = 2
+_TELLING_STEPS = 4
 # How far off the change of a cost may be, beside the mean size of the slopes.
 _TOLERATED = 0.5
 # The same for steps up to the boundary, which may be too long for the third order to be small.
@@ -40,7 +42,7 @@ _DOUBTED = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.CYCLING, Status.STAL
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What counts as a vanishing gradient and as no negative curvature.
+    """What counts as a vanishing gradient, as a minimizer close by and as no negative curvature.
 
     Attributes
     ----------
@@ -50,17 +52,21 @@ class Tolerances:
         Gradient norm over the scale of the derivatives at the point.
     curvature : Threshold
         Negative curvature.
+    distance : float
+        Distance to the nearest minimizer, over the size of the point in each factor of a product.
     """
 
     gradient: float
     relative: float
     curvature: Threshold
+    distance: float
 
     def gradient_at(self, here: Evaluation, curvature: float) -> float:
         """Return the gradient norm that counts as none at a point, beside a known curvature."""
         if not self.relative:
             return self.gradient
-        return max(self.gradient, self.relative * max(here.gradient_scale, curvature))
+        scale = max(here.gradient_scale, curvature * here.reach(here.gradient))
+        return max(self.gradient, self.relative * scale)
 
     def at(self, here: Evaluation, curvature: float) -> tuple[float, float]:
         """Return the gradient norm and the curvature that count as none at a point."""
@@ -94,16 +100,20 @@ def default_tolerances(
     """Fill in tolerances that make sense at a machine precision.
 
     Without any, they are relative to the scale of the cost's derivatives, so that a cost may be
-    multiplied by any number: a gradient of 1e-7 and a curvature of 1e-6 (1e-4 and 1e-3 in float32).
+    multiplied by any number: a gradient of 1e-7, a curvature of 1e-6 and a distance of 1e-5 (1e-4,
+    1e-3 and 1e-2 in float32).
     """
     check_tolerances(gradient, curvature, relative)
     double = precision < 1e-12
+    distance = 1e-5 if double else 1e-2
     if relative is None:
         relative = 0.0 if gradient is not None else (1e-7 if double else 1e-4)
     threshold = Threshold(relative=1e-6 if double else 1e-3)
     if curvature is not None:
         threshold = Threshold(absolute=float(curvature))
-    return Tolerances(0.0 if gradient is None else float(gradient), float(relative), threshold)
+    distance = max(distance, relative)
+    gradient = 0.0 if gradient is None else float(gradient)
+    return Tolerances(gradient, float(relative), threshold, distance)
 
 
 # -- criteria -------------------------------------------------------------------------------------
@@ -220,17 +230,36 @@ class StagePassed(StoppingCriterion):
 
 @dataclass(frozen=True, repr=False)
 class FirstOrderPoint(StoppingCriterion):
-    """A gradient that vanishes to the tolerances of a solver, whatever the curvature."""
+    """A point whose nearest critical point is close, whatever the curvature.
+
+    Whether it is asked where the gradient vanishes to the tolerances of a solver. A slope along a
+    direction of little curvature may be that of a point far away: the Newton step tells.
+    """
 
     tolerances: Tolerances
 
     def check(self, iteration: Iteration) -> Reason | None:
-        """Return the reason if the gradient is small."""
-        here = iteration.here
-        bound = self.tolerances.gradient_at(here, iteration.curvature)
-        if here.gradient_norm > bound or iteration.warming:
+        """Return the reason if the gradient is small and its meaning is, too."""
+        here, tolerances = iteration.here, self.tolerances
+        if iteration.warming or here.gradient_norm > self._bound(iteration):
+            return None
+        if tolerances.relative and self._seems_far(iteration):
             return None
         return self.at_small_gradient(here)
+
+    def _bound(self, iteration: Iteration) -> float:
+        return self.tolerances.gradient_at(iteration.here, iteration.curvature)
+
+    def _seems_far(self, iteration: Iteration) -> bool:
+        """Whether a first look says that the minimum is far."""
+        here, tolerances = iteration.here, self.tolerances
+        newton = here.newton
+        if not newton.seems_far(tolerances.distance):
+            return False
+        # A model without a minimum: the slope must be small beside all curvature that was met.
+        return not newton.bends_down or (
+            here.gradient_norm > tolerances.distance * newton.weakest_met * min(here.sizes(0.0))
+        )
 
     def at_small_gradient(self, here: Evaluation) -> Reason | None:
         """Return that the run is at its end."""
@@ -238,28 +267,48 @@ class FirstOrderPoint(StoppingCriterion):
 
 
 class SecondOrderPoint(FirstOrderPoint):
-    """A gradient that vanishes to the tolerances of a solver, and no negative curvature.
+    """A point whose nearest critical point is close, without negative curvature.
 
     The curvature is looked at only where the gradient is small. Where it is decidedly negative,
-    the run goes on: the point is a saddle.
+    the run goes on: the point is a saddle. So it does where the smallest curvature makes the Newton
+    step a long one.
     """
+
+    def _seems_far(self, iteration: Iteration) -> bool:
+        """Whether a first look says so, where the last step makes it likely."""
+        step, here = iteration.step, iteration.here
+        if step is None or not step.norm > 0.0:
+            return False
+        bend = here.inner(step.vector, step.hessian_vector) / (step.norm * step.norm)
+        sizes = [size for size in here.sizes(here.precision) if size > 0.0]
+        short = self.tolerances.distance * min(sizes, default=0.0)
+        if here.gradient_norm <= short * bend:  # along the softest direction that counts
+            return False
+        newton = here.newton
+        return newton.seems_far(self.tolerances.distance) and not newton.bends_down
 
     def at_small_gradient(self, here: Evaluation) -> Reason | None:
         """Return convergence, or that the curvature cannot be decided."""
         known = here.curvature
         side = known.side(self.tolerances.curvature)
-        if side > 0:
-            return Reason(Status.CONVERGED)
         if side < 0:
             return None
-        if here.clock.expired:
+        if here.clock.expired and side == 0:
             return Reason(Status.MAX_SECONDS, "before the sign of the curvature was known")
-        why = f"{known.limited}; " if known.limited else ""
-        return Reason(
-            Status.UNRESOLVED,
-            f"{why}smallest eigenvalue at least {known.lower_bound:.1e}, at most "
-            f"{known.min_eigenvalue:.1e}",
-        )
+        if side == 0:
+            why = f"{known.limited}; " if known.limited else ""
+            return Reason(
+                Status.UNRESOLVED,
+                f"{why}smallest eigenvalue at least {known.lower_bound:.1e}, at most "
+                f"{known.min_eigenvalue:.1e}",
+            )
+        if not self.tolerances.relative:
+            return Reason(Status.CONVERGED)
+        nearness = here.newton.nearness(self.tolerances.distance, known.lower_bound)
+        if nearness.near is None:
+            why = f"{here.newton.limited}; " if here.newton.limited else ""
+            return Reason(Status.UNRESOLVED, f"{why}the minimizer is {nearness.in_words}")
+        return Reason(Status.CONVERGED) if nearness.near else None
 
 
 class SecondOrder(SecondOrderPoint):
@@ -268,7 +317,7 @@ class SecondOrder(SecondOrderPoint):
     def __init__(self, tolerance: float, curvature_tolerance: float):
         check_nonnegative("tolerance", tolerance)
         check_nonnegative("curvature_tolerance", curvature_tolerance)
-        super().__init__(Tolerances(tolerance, 0.0, Threshold(curvature_tolerance)))
+        super().__init__(Tolerances(tolerance, 0.0, Threshold(curvature_tolerance), math.inf))
 
     def __repr__(self) -> str:
         gradient, curvature = self.tolerances.gradient, self.tolerances.curvature.absolute
@@ -306,6 +355,9 @@ class Stalled(StoppingCriterion):
             return Reason(Status.STALLED, f"wherever it looked it met {run.refusal}")
         best = run.best
         size = best.gradient_norm
+        obstacle = _obstacle(best)
+        if obstacle is not None:
+            return obstacle
         bound = run.tolerances.gradient_at(best, run.size)
         steep = size > _STEEP * max(bound, best.noise)
         why = f"no step against a gradient of norm {size:.1e} lowers the cost"
@@ -320,6 +372,43 @@ class Stalled(StoppingCriterion):
             Status.CYCLING if cycling else Status.STALLED,
             f"no progress in {self.patience} iterations",
         )
+
+
+def _obstacle(here: Evaluation) -> Reason | None:
+    """Return that the cost is random or has a kink, where a run does not get on; None if neither.
+
+    As all diagnoses of an end it counts for nothing.
+    """
+    here = here.problem.at(here.point)
+    differing = answers_differently(here)
+    if differing > 0.0:
+        why = f"asked twice at one point, its answers differ by {differing:.1e}"
+        return Reason(Status.RANDOM, why)
+    size = here.gradient_norm
+    if not (size > 0.0 and math.isfinite(size)):
+        return None
+    line = Line(here, here.gradient / here.gradient.dtype.type(size))
+    line.bend(size / line.reach)
+    kink = abs(line.kink())
+    if kink > _TOLERATED * size:
+        why = f"slopes to both sides of the point differ by {kink:.2g}, its gradient is {size:.2g}"
+        return Reason(Status.NOT_SMOOTH, why)
+    return None
+
+
+@dataclass(frozen=True, repr=False)
+class Crawling(StoppingCriterion):
+    """Many steps in a row that are short beside the point, because the cost has a kink there.
+
+    Whether it has is asked of the cost itself, after more and more such steps.
+    """
+
+    def check(self, iteration: Iteration) -> Reason | None:
+        """Return that the cost is not smooth."""
+        crawled = 0 if iteration.run is None else iteration.run.crawled
+        if crawled < _CRAWL or crawled % _CRAWL or (crawled // _CRAWL).bit_count() > 1:
+            return None
+        return _obstacle(iteration.run.best)
 
 
 @dataclass(frozen=True, repr=False)

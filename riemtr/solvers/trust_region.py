@@ -32,6 +32,7 @@ from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     AnyOf,
+    Crawling,
     FirstOrderPoint,
     MaxIterations,
     MaxSeconds,
@@ -52,7 +53,7 @@ _OUT_OF_BUDGET = (Status.MAX_ITERATIONS, Status.MAX_SECONDS, Status.STOPPED)
 # By the goal of a solver: the criterion of a solution.
 _GOALS = {"second-order": SecondOrderPoint, "first-order": FirstOrderPoint}
 # Criteria of runs that lead nowhere.
-_SAFEGUARDS = (Unbounded(), Stalled())
+_SAFEGUARDS = (Unbounded(), Crawling(), Stalled())
 # Names that people bring along from SciPy, pymanopt and others, and riemtr's names for the same.
 OPTIONS = {
     "tol": "tolerance",
@@ -302,8 +303,12 @@ class TrustRegion:
 def _is_solution(run: Run) -> bool:
     """Whether a point that some criterion calls a solution is one to the solver's tolerances."""
     here, tolerances = run.best, run.tolerances
-    small = here.gradient_norm <= tolerances.gradient_at(here, run.size)
-    return small and here.curvature.side(tolerances.curvature) > 0
+    if here.curvature.side(tolerances.curvature) <= 0:
+        return False
+    if not tolerances.relative:
+        return here.gradient_norm <= tolerances.gradient
+    near = here.newton.nearness(tolerances.distance, here.curvature.lower_bound).near
+    return bool(near)
 
 
 class ExactTRM(TrustRegion):

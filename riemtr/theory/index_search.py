@@ -25,7 +25,7 @@ import numpy as np
 
 from riemtr.errors import NonFiniteHessianError
 from riemtr.problem import Evaluation, Problem
-from riemtr.problem.cost_differences import OFF_DOMAIN
+from riemtr.problem.differences import OFF_DOMAIN
 from riemtr.solvers.stopping import default_tolerances
 from riemtr.subproblem.exact import solve_exact
 

@@ -26,7 +26,7 @@ import numpy as np
 from riemtr.arguments import generator, integer
 from riemtr.errors import ArgumentError, NonFiniteHessianError
 from riemtr.problem import Evaluation, Problem, as_problem
-from riemtr.problem.cost_differences import OFF_DOMAIN
+from riemtr.problem.differences import OFF_DOMAIN
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.certificate import MINIMIZER, Certificate, certify_evaluation

@@ -129,7 +129,8 @@ def test_solvers_and_problems(case, name):
         own = riemtr.certify(case.problem, result.point)
         assert own.verdict in ("minimizer", "not-critical")  # its tolerances are a little tighter
     elif name == "perturbed-gd":
-        assert counts.hessian_products == counts.hessian_matrices == 0
+        assert counts.hessian_products <= 60  # what the last slope means, at each of several ends
+        assert counts.hessian_matrices == 0
         known = (Status.FIRST_ORDER, Status.MAX_SECONDS, Status.STALLED)
         assert result.status in known, result
         # From a random start, gradient descent ends at minimizers, with probability 1.
@@ -149,14 +150,18 @@ def test_the_same_start_gives_the_same_bits(case, name):
         np.testing.assert_array_equal(first.history[column], second.history[column])
 
 
-def test_first_order_runs_of_lbfgs_need_no_hessian(case):
+def test_first_order_runs_of_lbfgs_ask_for_the_hessian_at_their_end_only(case):
     solver = riemtr.LBFGS(max_seconds=SECONDS)
     result = solver.solve(case.problem, case.start)
-    assert result.counts.hessian_products == result.counts.hessian_matrices == 0
+    products = result.history["hessian_products"]
+    assert result.counts.hessian_matrices == 0
     if result.converged:
         accepted = int(np.count_nonzero(result.history["accepted"]))
-        # One for each point, and a few where slopes had to judge a step.
-        assert accepted <= result.counts.gradients <= accepted + 5
+        # One for each point, a few where slopes had to judge a step, and two for each difference.
+        assert accepted <= result.counts.gradients <= accepted + 5 + 2 * products[-1]
+        # What the last slope means takes a few products.
+        assert products[int(0.9 * len(products))] == 0 or len(products) < 30
+        assert products[-1] <= 30
 
 
 def test_every_solver_is_in_the_contract():

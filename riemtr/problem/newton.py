@@ -1,0 +1,306 @@
+"""The Newton step at a point: how far the nearest minimizer is, by all that is known there.
+
+A slope is neither small nor large by itself. What it means depends on the curvature: the Newton
+step ``-H^-1 g`` says how far the minimum of the local model is, and ``g'H^-1 g / 2`` how much lower
+it is. Conjugate gradients approach both from below, and the residual r that they leave bounds what
+is missing: with no eigenvalue below ``least > 0`` the step is off by ``|r| / least`` at most, and
+the decrease by ``|r|^2 / (2 least)``. Lengths are compared with the point's own size in each factor
+of a product, so that no unit matters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from riemtr.errors import NonFiniteHessianError, OutOfTimeError
+
+if TYPE_CHECKING:
+    from riemtr.problem.evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class NewtonRule:
+    """When a minimizer is near, and how long it is looked for."""
+
+    roundings: float = 10.0  # roundings of a cost or a gradient that say nothing
+    most_formed: int = 1000  # dimension up to which the matrix is formed where CG does not end
+    steps: int = 1000  # steps of conjugate gradients at most
+    first_look: float = 1e-3  # share of the gradient up to which a first look leaves it unexplained
+
+
+RULE = NewtonRule()
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How far the minimum of the local model is.
+
+    Attributes
+    ----------
+    near : bool or None
+        Whether it is close beside the size of the point in each factor, or lower by no more than
+        the rounding of the cost; None where that is not known.
+    lengths, sizes : tuple of float
+        Length of the Newton step, and size of the point, in each factor of a product.
+    error : float
+        How far the end of the computed step is from the minimum of the model, at most; infinite
+        where a slope along a flat direction is left.
+    decrease : float
+        By how much the minimum of the model is lower, the error included.
+    rounding : float
+        Rounding of the cost.
+    """
+
+    near: bool | None
+    lengths: tuple[float, ...]
+    sizes: tuple[float, ...]
+    error: float
+    decrease: float
+    rounding: float
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Nearness:
+        """Return what ``dataclasses.asdict`` has made of one, and JSON of that."""
+        lists = {name: tuple(saved[name]) for name in ("lengths", "sizes")}
+        return cls(**{**saved, **lists})
+
+    @property
+    def length(self) -> float:
+        """How far the minimum of the model is, at least."""
+        return math.hypot(*self.lengths)
+
+    @property
+    def share(self) -> float:
+        """How far it is, over the size of the point, in the factor where that is the most."""
+        pairs = zip(self.lengths, self.sizes, strict=True)
+        shares = (a / b if b > 0.0 else math.inf if a > 0.0 else 0.0 for a, b in pairs)
+        return max(shares, default=0.0)
+
+    @property
+    def in_words(self) -> str:
+        """The estimate in a sentence."""
+        if not math.isfinite(self.length):
+            return "the Newton step has no end"
+        off = f" +- {self.error:.1e}" if math.isfinite(self.error) else ", or further"
+        words = f"{self.length:.1e}{off} away"
+        if len(self.sizes) > 1 and math.isfinite(self.share):
+            words += f" ({self.share:.1e} of the size of the point in one factor)"
+        return f"{words}, lower by {self.decrease:.1e} (rounding {self.rounding:.1e})"
+
+
+class Newton:
+    """The Newton step across the symmetries of a point, as far as it was computed.
+
+    Attributes
+    ----------
+    step : ndarray
+        The step so far.
+    residual : float
+        Norm of what the step leaves of the gradient of the model.
+    decrease : float
+        By how much the model is lower at its end.
+    least_met, weakest_met, largest_met : float
+        The smallest curvature met on the way, the smallest by magnitude, and the largest.
+    bends_down : bool
+        Whether negative curvature was met, so that the model has no minimum.
+    limited : str
+        What kept the step from being computed further; empty if nothing did.
+    """
+
+    def __init__(self, here: Evaluation):
+        self._here = here
+        slope = here.across(here.gradient)
+        self.residual = self._steepness = here.norm(slope)
+        self.decrease, self.least_met, self.weakest_met = 0.0, math.inf, math.inf
+        self.bends_down = self._is_solved = False
+        self.limited = "" if math.isfinite(self.residual) else "the gradient is not finite"
+        # Vectors of unit length, whose squares neither over- nor underflow.
+        unit = slope.dtype.type(self.residual if 0.0 < self.residual < math.inf else 1.0)
+        self._left, self.step = -slope / unit, 0.0 * slope
+        self._ahead: np.ndarray | None = None
+        self._steps = 0
+        self.largest_met = 0.0
+
+    # -- questions --------------------------------------------------------------------------------
+
+    def seems_far(self, share: float) -> bool:
+        """Return whether the minimum is far by a first look, or there is none.
+
+        Steps of conjugate gradients only grow, so that the look ends as soon as one is too long.
+        The smallest curvature met stands for a bound of all.
+        """
+        enough = max(RULE.first_look * self._steepness, self.rounding)
+        while not (self.bends_down or self._is_far(share)):
+            if self.residual <= enough and self._verdict(share, self.least_met):
+                return False
+            if not self._advance():
+                return bool(self.limited)
+        return True
+
+    def solve(self) -> None:
+        """Take the step as far as a first look needs it."""
+        while self.residual > max(RULE.first_look * self._steepness, 0.0) and self._advance():
+            pass
+
+    def nearness(self, share: float, least: float) -> Nearness:
+        """Return how far the minimum is, as far as that has to be known.
+
+        Parameters
+        ----------
+        share : float
+            Length over the size of the point up to which a step is short.
+        least : float
+            A number that no eigenvalue is below.
+        """
+        while True:
+            verdict = self._verdict(share, least)
+            if verdict is not None or not self._advance():
+                break
+        error = self._error(least)
+        decrease = self.decrease
+        if least > 0.0:
+            decrease += 0.5 * self.residual * error
+        return Nearness(verdict, self._lengths(), self._sizes, error, decrease, self._noise)
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def rounding(self) -> float:
+        """Rounding of the gradient."""
+        here = self._here
+        return self.rounding_of(
+            max(self.largest_met, here.curvature.size if here.known_curvature else 0.0)
+        )
+
+    def rounding_of(self, size: float) -> float:
+        """Return the rounding of a gradient beside a Hessian of some size."""
+        here = self._here
+        length = max(self._sizes, default=0.0) if not here.manifold.bounded else 1.0
+        return RULE.roundings * here.precision * max(here.conversion_size, size * length)
+
+    @property
+    def _noise(self) -> float:
+        return RULE.roundings * self._here.noise
+
+    @property
+    def _sizes(self) -> tuple[float, ...]:
+        return self._here.sizes(self._here.precision)
+
+    def _lengths(self) -> tuple[float, ...]:
+        return tuple(map(float, self._here.space.lengths(self.step)))
+
+    def _error(self, least: float) -> float:
+        if least > 0.0:
+            return self.residual / least
+        # Little is left of the slope, and that is rounding.
+        looked = self._is_solved or self.residual <= RULE.first_look * self._steepness
+        return 0.0 if looked and self.residual <= self.rounding else math.inf
+
+    def _verdict(self, share: float, least: float) -> bool | None:
+        """Return whether the minimum is near, as far as that is known."""
+        if self.bends_down:
+            return False
+        error = self._error(least)
+        if math.isfinite(error):
+            pairs = zip(self._lengths(), self._sizes, strict=True)
+            if all(length + error <= share * size for length, size in pairs):
+                return True
+            if self.decrease + 0.5 * self.residual * error <= self._noise:
+                return True
+        return False if self._is_far(share) else None
+
+    def _is_far(self, share: float) -> bool:
+        if not self.decrease > self._noise:
+            return False
+        pairs = zip(self._lengths(), self._sizes, strict=True)
+        return any(length > share * size for length, size in pairs)
+
+    # -- computing --------------------------------------------------------------------------------
+
+    def _advance(self) -> bool:
+        """Take one more step; return whether anything was learned."""
+        if self.limited or self._is_solved or self.bends_down:
+            return False
+        here = self._here
+        late = self._steps >= min(here.manifold.dim, RULE.steps)
+        try:
+            if here.has_matrix or (late and here.manifold.dim <= RULE.most_formed):
+                self._solve()
+            elif late or self.residual == 0.0:
+                self.limited = "" if self.residual == 0.0 else f"{self._steps} steps of CG"
+                self._is_solved = True
+                return False
+            else:
+                with np.errstate(invalid="ignore"):  # what is not finite is looked for
+                    self._conjugate()
+        except OutOfTimeError:
+            self.limited = "out of time"
+        except (np.linalg.LinAlgError, NonFiniteHessianError, MemoryError) as error:
+            self.limited = str(error) or type(error).__name__
+        return not self.limited
+
+    def _solve(self) -> None:
+        """Take the whole step by the eigenvalues of the matrix."""
+        here = self._here
+        values, vectors = here.eigh_across
+        self._is_solved = True
+        if not len(values):
+            return
+        slope = here.coordinates_across(here.gradient)
+        accuracy = RULE.roundings * here.precision * math.sqrt(len(values))
+        flat = accuracy * max(float(np.abs(values[[0, -1]]).max()), here.conversion_size)
+        shares = vectors.T @ slope
+        self.least_met, self.largest_met = float(values[0]), float(np.abs(values).max())
+        self.weakest_met = float(np.abs(values).min())
+        bent = np.abs(values) > flat
+        if values[0] < -flat:
+            # A model that bends down has no minimum unless no slope leads there.
+            self.bends_down = bool(np.abs(shares[values < -flat]).max() > self.rounding)
+        inverse = np.where(bent, 1.0 / np.where(bent, values, 1.0), 0.0)
+        moves = -inverse * shares
+        self.step = here.vector_across(vectors @ moves)
+        self.residual = float(np.linalg.norm(shares[~bent]))
+        self.decrease = float(0.5 * (np.abs(inverse) * shares) @ shares)
+
+    def _conjugate(self) -> None:
+        """Take one step of preconditioned conjugate gradients."""
+        here = self._here
+        if here.clock.expired:
+            raise OutOfTimeError("in the Newton step")
+        left, scale = self._left, self._steepness
+        ahead = self._towards(left) if self._ahead is None else self._ahead
+        image = here.across(here.hessian(ahead))
+        bend = here.inner(ahead, image)
+        if not math.isfinite(bend):
+            raise NonFiniteHessianError("the Hessian has NaN or infinite entries at this point")
+        self.least_met = min(self.least_met, bend)
+        self.weakest_met = min(self.weakest_met, abs(bend))
+        self.largest_met = max(self.largest_met, here.norm(image))
+        self._steps += 1
+        if not bend > RULE.roundings * here.precision * self.largest_met:
+            self._is_solved = self.residual <= self.rounding
+            self.bends_down = not self._is_solved
+            return
+        along = here.inner(left, ahead)
+        self.step = self.step + (scale * (along / bend)) * ahead
+        self.decrease += 0.5 * (scale * (along / bend)) * (scale * along)
+        self._left = left = left - (along / bend) * image
+        self.residual = scale * here.norm(left)
+        if self.residual > 0.0:
+            further = self._towards(left)
+            further = further - (here.inner(further, image) / bend) * ahead
+            self._ahead = self._unit(here.across(further))
+
+    def _towards(self, left: np.ndarray) -> np.ndarray:
+        """Return the preconditioned residual, or the residual where that is no way down."""
+        here = self._here
+        towards = self._unit(here.across(here.precondition(left)))
+        return towards if here.inner(left, towards) > 0.0 else self._unit(left)
+
+    def _unit(self, vector: np.ndarray) -> np.ndarray:
+        length = self._here.norm(vector)
+        return vector / vector.dtype.type(length) if length > 0.0 else vector
