@@ -223,7 +223,8 @@ def test_symmetric_points_hide_nothing():
 def test_small_eigenvalues_count_for_each_row():
     # A dual matrix with eigenvalues of about -1e-6 looks definite, and is off by that in each row.
     rows = 1000
-    edges = scipy.sparse.block_diag([np.array([[0.0, 1.0], [1.0, 0.0]])] * (rows // 2)).tocsr()
+    pair = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
+    edges = scipy.sparse.block_diag([pair] * (rows // 2)).tocsr()
     signs = np.tile([[1.0], [-1.0]], (rows // 2, 1))
     uneven = np.tile([math.sqrt(2e-6), -math.sqrt(2e-6)], rows // 2)
     found = Relaxation(edges).bound(signs, (uneven - 1.0).reshape(rows, 1, 1))
