@@ -16,6 +16,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def window(monkeypatch):
+    """A window of the usual size, whatever terminal pytest runs in: commands fold their lines."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+
+
 @pytest.fixture
 def chunks_as_they_come(monkeypatch):
     """Dask in this thread, and a block for every chunk, however small."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,20 +17,43 @@ def test_there_are_notebooks():
     assert NOTEBOOKS
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_the_notebook_runs(path, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def kernel():
+    """One kernel for all notebooks: to start it and to import what riemtr imports takes longest."""
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    monkeypatch.setenv("PYTHONPATH", search)
+    environment = {**os.environ, "PYTHONPATH": search}
     # The figures go into the notebook, as they do for a reader.
-    monkeypatch.delenv("MPLBACKEND", raising=False)
+    environment.pop("MPLBACKEND", None)
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(env=environment)
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+# A reader's kernel has no names, no riemtr and no settings from the notebook before.
+ANEW = """
+%reset -f
+import os, sys
+import matplotlib.pyplot
+matplotlib.pyplot.close("all")
+matplotlib.rcdefaults()
+for name, module in list(sys.modules.items()):
+    if name.partition(".")[0] == "riemtr":
+        del sys.modules[name]
+    getattr(module, "__warningregistry__", {{}}).clear()
+os.chdir({folder!r})
+%reset -f
+__spec__ = None  # processes that are spawned look at it
+"""
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_the_notebook_runs(path, tmp_path, kernel):
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook,
-        kernel_name="python3",
-        timeout=120,
-        resources={"metadata": {"path": str(tmp_path)}},
-    )
-    client.execute()
+    cell = nbformat.v4.new_code_cell(ANEW.format(folder=str(tmp_path)))
+    notebook.cells.insert(0, cell)
+    NotebookClient(notebook, km=kernel, timeout=120).execute()
+    assert not cell.outputs
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert outputs
     warnings = [output for output in outputs if output.get("name") == "stderr"]

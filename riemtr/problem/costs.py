@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ class CallableCost:
         if not all(np.isfinite(part).all() for part in given) or not any(map(np.any, given)):
             return None  # zeros verify nothing
         try:
-            found = flatten(self.traced.at(here.point).gradient, self.layout)
+            with getattr(self.traced, "trial", nullcontext)():
+                found = flatten(self.traced.at(here.point).gradient, self.layout)
         except NotDifferentiableError:
             return False
         pairs = list(zip(found, given, strict=True))

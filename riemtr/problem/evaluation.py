@@ -162,12 +162,13 @@ class Evaluation:
 
     @lazy
     def conversion_size(self) -> float:
-        """Norm of the Euclidean gradient, if the Hessian is converted from a Euclidean one.
+        """Norm of the Euclidean gradient, if Hessians are converted from Euclidean ones.
 
         The Riemannian Hessian is then a difference of terms of this size: where it is large beside
-        the Hessian, the digits that the terms share are lost.
+        the Hessian, the digits that the terms share are lost. The kind that was declared decides,
+        since methods without a Hessian need not find out whether autodiff sees the cost.
         """
-        if self.hessian_kind != "euclidean":
+        if self.problem.derivatives.hessian != "euclidean":
             return 0.0
         parts = flatten(self._raw_gradient, self.problem.layout)
         return math.hypot(*map(safe_norm, parts))
@@ -175,7 +176,7 @@ class Evaluation:
     @lazy
     def gradient_scale(self) -> float:
         """The same norm in the metric: a gradient that is small beside it counts as none."""
-        if self.hessian_kind != "euclidean":
+        if self.problem.derivatives.hessian != "euclidean":
             return 0.0
         measured = flatten(self.space.measured(self._raw_gradient), self.problem.layout)
         return math.hypot(*map(safe_norm, measured))

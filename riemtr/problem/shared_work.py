@@ -29,6 +29,9 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
     :class:`riemtr.problem.DerivativeBounds`: certificates then prove how far the minimizer is.
 ``precondition(vector)`` at a point
     The inverse of an approximate Hessian, symmetric and positive definite on tangent vectors.
+``trial()`` on a cost that a backend made
+    A context manager in which the backend fails early, where a cost of which the gradient is given
+    is tried for a Hessian.
 ``rounds_matrix`` at a point
     True if ``hessian_matrix(accuracy=...)`` is cheaper where a relative error of that size is
     allowed.

@@ -475,12 +475,13 @@ class _Search:
 
     def translated(self, factor: np.ndarray) -> np.ndarray:
         """Return the factor of the user's own problem, with no more columns than it needs."""
-        if not self._is_complex:
-            return factor
-        d = self._form.block // 2
-        parts = factor.reshape(self._form.count, 2, d, -1)
-        own = ((parts[:, 0] + 1j * parts[:, 1]) * math.sqrt(0.5)).reshape(len(factor) // 2, -1)
-        return orthonormal_blocks(_principal(own, _FINE, d), d)
+        d = self._form.block
+        if self._is_complex:
+            d //= 2
+            parts = factor.reshape(self._form.count, 2, d, -1)
+            complex_rows = (parts[:, 0] + 1j * parts[:, 1]) * math.sqrt(0.5)
+            factor = complex_rows.reshape(len(factor) // 2, -1)
+        return orthonormal_blocks(_principal(factor, _FINE, d), d)
 
     def reduced(self, factor: np.ndarray, share: float) -> np.ndarray:
         """Return a factor without the directions in which it is smaller than a share of itself."""
@@ -621,11 +622,17 @@ def _leftmost(matrix: Any, rng: np.random.Generator) -> np.ndarray:
 
 
 def _principal(factor: np.ndarray, share: float, least: int) -> np.ndarray:
-    """Return a factor in its principal directions, without the smallest; at least some are kept."""
-    values, turn = np.linalg.eigh(adjoint(factor) @ factor)
-    kept = values > share**2 * values[-1]
-    kept[-least:] = True
-    return factor @ turn[:, kept]
+    """Return a factor in its principal directions, without the smallest; at least some are kept.
+
+    A direction is dropped if its singular value is at most a share of the largest one, or if
+    rounding explains it. The eigenvalues of the Gram matrix are squares of the singular values, and
+    rounding would hide every singular value below 1e-8 of the largest in them.
+    """
+    left, values, _ = np.linalg.svd(factor, full_matrices=False)
+    rounding = max(factor.shape) * np.finfo(values.dtype).eps
+    kept = values > max(share, rounding) * values[0]
+    kept[:least] = True
+    return left[:, kept] * values[kept]
 
 
 def orthonormal_blocks(matrix: np.ndarray, block: int) -> np.ndarray:

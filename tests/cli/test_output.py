@@ -60,6 +60,36 @@ def test_an_odd_width_prints_all_the_same(columns):
     assert ended.stdout.strip()
 
 
+@pytest.mark.parametrize("columns", [30, 60, 80, 120, 200])
+@pytest.mark.parametrize("problem", ["pose-graph", "singular-vectors"])
+def test_a_panel_is_folded_and_loses_nothing(problem, columns):
+    def shown(columns):
+        return CliRunner().invoke(app, ["problems", problem], env={"COLUMNS": str(columns)}).output
+
+    def letters(text):
+        return [letter for letter in text if not letter.isspace() and letter not in "─│╭╮╯╰"]
+
+    assert max(map(len, shown(columns).splitlines())) <= columns
+    assert letters(shown(columns)) == letters(shown(1000))
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80, 120, 200])
+def test_a_table_has_its_figures_at_every_width(columns):
+    names = ["tests.compare.solvers_of_mine:GradientDescent", "practical", "l-bfgs-b"]
+    arguments = ["compare", "rayleigh:n=6", "--starts", "2", "--saddles", "0"]
+    outcome = CliRunner().invoke(
+        app, [*arguments, "--solvers", ",".join(names)], env={"COLUMNS": str(columns)}
+    )
+    assert outcome.exit_code == 0
+    lines = outcome.output.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert "".join(lines).count("2/2") == 2 * len(names)  # certified and solved
+    # A long name is folded where the window is narrow; it is never cut off.
+    begins = "".join(line.split(" ")[0] for line in lines)
+    assert all(name in begins for name in names)
+    assert "solved: ended at the known solution" in " ".join(outcome.output.split())
+
+
 CODE = "\x1b[31mred\x07"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import riemtr
 from riemtr.manifolds.arrays import as_real
+from riemtr.manifolds.stiefel import orthonormalized
 
 PAIRS = {
     "sphere": (riemtr.Sphere(5), pm.Sphere(5)),
@@ -119,6 +120,37 @@ def same_point(manifold, a, b, tolerance):
     if isinstance(manifold, riemtr.FixedRank):
         a, b = (a[0] * a[1]) @ a[2], (b[0] * b[1]) @ b[2]
     close(a, b, tolerance)
+
+
+@pytest.mark.parametrize("name", ["stiefel", "stiefel-3", "rotations", "rotations-2"])
+@pytest.mark.parametrize("length", [0.1, 1.0, 30.0, 1e6])
+def test_long_steps_are_retracted_by_a_triangular_factor_with_a_positive_diagonal(name, length):
+    manifold = PAIRS[name][0]
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        point = manifold.random_point(rng)
+        vector = manifold.random_tangent_vector(point, rng)
+        if name.startswith("rotations"):  # whose vectors are skew, in the frame of the point
+            vector = point @ vector
+        moved = point + length * vector / np.linalg.norm(vector)
+        there = orthonormalized(moved)
+        np.testing.assert_allclose(
+            there.swapaxes(-1, -2) @ there,
+            np.zeros_like(there[..., : there.shape[-1], :]) + np.eye(there.shape[-1]),
+            atol=1e-12,
+        )
+        triangle = there.swapaxes(-1, -2) @ moved
+        np.testing.assert_allclose(np.tril(triangle, -1), 0.0, atol=1e-11 * length + 1e-12)
+        assert (np.diagonal(triangle, axis1=-2, axis2=-1) > 0.0).all()
+
+
+def test_singular_values_of_random_matrices_of_fixed_rank_are_uniform():
+    drawn = np.array([riemtr.FixedRank(6, 5, 3).random_point(seed)[1] for seed in range(400)])
+    assert (np.diff(drawn, axis=1) < 0.0).all()
+    assert drawn.min() > 0.0
+    assert drawn.max() <= 1.0
+    # Order statistics of three uniform numbers have the means 3/4, 1/2 and 1/4.
+    np.testing.assert_allclose(drawn.mean(axis=0), [0.75, 0.5, 0.25], atol=0.04)
 
 
 def test_logarithm_distance_and_mean(pair):

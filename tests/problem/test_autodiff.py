@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 
 import autograd.numpy as anp
 import numpy as np
 import pytest
+import scipy.sparse
+from autograd.core import make_vjp
+from autograd.numpy.numpy_boxes import ArrayBox
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import riemtr
 from riemtr.problem.autodiff import AutogradCost
 from riemtr.problem.shared_work import NotDifferentiableError
 
@@ -201,3 +206,119 @@ def test_error_for_what_has_only_a_first_derivative():
     np.testing.assert_array_equal(here.gradient, [2.0, 4.0])
     with pytest.raises(NotDifferentiableError, match="pass euclidean_hessian"):
         here.hessian(np.ones(2))
+
+
+# -- costs of plain numpy, of which a gradient is given -------------------------------------------
+
+MATRIX = scipy.sparse.diags(np.arange(1.0, 51.0)).tocsr()
+PLAIN_COSTS = {
+    "converted": lambda x: float(np.vdot(x, MATRIX @ np.asarray(x))),
+    "sparse": lambda x: float(x @ (MATRIX @ x)),
+    "norm": lambda x: np.linalg.norm(np.sqrt(np.arange(1.0, 51.0)) * x) ** 2,
+    "einsum": lambda x: np.einsum("i,i,i", np.arange(1.0, 51.0), x, x),
+}
+
+
+@pytest.fixture
+def entries(monkeypatch):
+    """Indices at which a box was unpacked."""
+    unpacked = []
+
+    def counted(box, index):
+        unpacked.append(index)
+        return original(box, index)
+
+    original = ArrayBox.__getitem__
+    monkeypatch.setattr(ArrayBox, "__getitem__", counted)
+    return unpacked
+
+
+def on_sphere(cost, autodiff="autograd"):
+    return riemtr.Problem(
+        riemtr.Sphere(50),
+        cost,
+        euclidean_gradient=lambda x: 2.0 * (MATRIX @ x),
+        autodiff=autodiff,
+    )
+
+
+@pytest.mark.parametrize("name", PLAIN_COSTS)
+def test_no_box_is_unpacked_to_try_a_cost_of_plain_numpy(name, entries):
+    problem = on_sphere(PLAIN_COSTS[name])
+    result = riemtr.PracticalTRM().solve(problem, rng=0)
+    assert result.certified
+    assert result.cost == pytest.approx(1.0)
+    assert result.evaluation.hessian_kind == "differences"
+    assert entries == []
+    assert not hasattr(ArrayBox, "__array__")
+
+
+def test_a_cost_that_autograd_traces_has_its_hessian(entries):
+    here = on_sphere(lambda x: anp.sum(np.arange(1.0, 51.0) * x**2)).at(
+        riemtr.Sphere(50).random_point(0)
+    )
+    vector = here.space.random(np.random.default_rng(1))
+    exact = on_sphere(PLAIN_COSTS["sparse"]).at(here.point).hessian(vector)
+    np.testing.assert_allclose(here.hessian(vector), exact, atol=1e-6)
+    assert here.hessian_kind == "euclidean"
+    assert here.counts.gradients <= 1
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        riemtr.LBFGS(max_iterations=5),
+        riemtr.LBFGS(tolerance=1e-6),
+        riemtr.solvers.ScipyLBFGSB(max_iterations=5),
+        riemtr.solvers.PerturbedGD(max_iterations=5),
+    ],
+)
+def test_methods_without_a_hessian_do_not_ask_for_its_kind(solver):
+    tried = []
+
+    class Traced(AutogradCost):
+        def at(self, point):
+            tried.append(point)
+            return super().at(point)
+
+    result = solver.solve(on_sphere(PLAIN_COSTS["sparse"], autodiff=Traced), rng=0)
+    assert result.iterations >= 5
+    assert tried == []
+
+
+def test_numpy_is_refused_in_the_thread_of_a_trial_only():
+    first_tries, second_tried = threading.Event(), threading.Event()
+    refusals = []
+
+    def unpacked(x):
+        return np.sum(np.asarray(x) ** 2)  # to numpy, an array of boxes
+
+    def first(x):
+        first_tries.set()
+        assert second_tried.wait(60.0)
+        try:
+            np.asarray(x)
+        except TypeError as error:
+            refusals.append(error)
+        return anp.sum(x**2)
+
+    def trying(cost):
+        traced = AutogradCost(cost, 1)
+        with traced.trial():
+            return traced.at(np.ones(3)).gradient
+
+    thread = threading.Thread(target=trying, args=(first,))
+    thread.start()
+    try:
+        assert first_tries.wait(60.0)
+        # This thread is not trying, and numpy unpacks its box as ever.
+        np.testing.assert_array_equal(make_vjp(unpacked, np.ones(3))[0](1.0), [2.0, 2.0, 2.0])
+        # A trial of its own ends before the other one, which goes on refusing.
+        with pytest.raises(NotDifferentiableError, match="plain numpy"):
+            trying(unpacked)
+        np.testing.assert_array_equal(make_vjp(unpacked, np.ones(3))[0](1.0), [2.0, 2.0, 2.0])
+    finally:
+        second_tried.set()
+        thread.join()
+    assert len(refusals) == 1
+    assert not hasattr(ArrayBox, "__array__")

@@ -177,6 +177,39 @@ def test_no_gap_is_claimed_below_the_true_one(kind, share):
         assert (proof.gaps <= 1.0).all()
 
 
+def largest_of_the_duals(Y, q, step):
+    """The largest entry of the guess alone, and of the dual with its correction, densely."""
+    lengths = column_lengths(Y)
+    zero = (np.abs(q @ Y) <= 1e-11 * lengths) & (lengths > 0.0)
+    units, held, sampled = Y[:, zero] / lengths[zero], Y[:, zero], np.flatnonzero(zero) % step == 0
+    across = np.eye(len(q)) - np.outer(q, q)
+    wanted = across @ Y[:, ~zero] @ np.sign(q @ Y[:, ~zero])
+    guess = wanted * (len(q) - 1) / lengths[zero].sum()
+    dual = guess @ units
+    alone = np.abs(dual).max()
+    matrix = units[:, sampled] @ held[:, sampled].T
+    left = across @ (wanted - held @ dual)
+    dual[sampled] += (
+        np.linalg.pinv(across @ matrix @ across, hermitian=True) @ left @ units[:, sampled]
+    )
+    np.testing.assert_allclose(across @ held @ dual, wanted, atol=1e-9 * lengths.sum())
+    return alone, np.abs(dual).max()
+
+
+def test_a_row_is_proved_if_the_guess_and_the_correction_together_are_a_dual():
+    refused = proved = 0
+    for seed in range(12):
+        Y, rows = rotated(sparse(5, 240, 0.6, seed))
+        gaps = proof_of(Y, rows, share=0.25).gaps
+        for q, gap in zip(rows.T, gaps, strict=True):
+            alone, together = largest_of_the_duals(Y, q, step=4)
+            if alone <= 1.0:
+                assert (gap < 1.0) == (together <= 1.0)
+                refused += together > 1.0
+                proved += together <= 1.0
+    assert min(refused, proved) >= 10
+
+
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("n", [4, 8])
 def test_at_many_samples_exact_rows_are_proved_from_some_of_them(n, share):

@@ -49,15 +49,16 @@ def test_a_short_row_does_not_hide_what_others_could_do(seed: int) -> None:
 
 @pytest.mark.parametrize("spread", [1.0, 1e-5, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("in_parts", [False, True])
-def test_no_gap_is_claimed_below_the_true_one(spread: float, seed: int, in_parts: bool) -> None:
+def test_no_gap_is_claimed_below_the_true_one(spread: float, seed: int) -> None:
     cases = [(nearly_constant(seed, spread), np.eye(4)[0]), turned(seed, spread)]
     for Y, r in cases:
-        found = round_direction(da.from_array(Y, chunks=(4, 10)) if in_parts else Y, r)
-        exact, optimum = exact_objective(Y, r, found.solution), exact_optimum(Y, r)
-        assert float(1 - optimum / exact) <= found.duality_gap + 1e-15
-        if spread >= 1e-5:
-            assert found.certified
+        optimum = exact_optimum(Y, r)  # in rational numbers, which takes its time
+        for data in (Y, da.from_array(Y, chunks=(4, 10))):
+            found = round_direction(data, r)
+            exact = exact_objective(Y, r, found.solution)
+            assert float(1 - optimum / exact) <= found.duality_gap + 1e-15
+            if spread >= 1e-5:
+                assert found.certified
 
 
 @pytest.mark.parametrize("seed", range(3))

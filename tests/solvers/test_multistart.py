@@ -93,11 +93,10 @@ def test_factors_of_low_rank_matrices_do_not_matter():
     assert runs.best.cost == pytest.approx(case.truth.cost)
 
 
-@pytest.mark.parametrize("n_jobs", [2, 3])
-def test_the_same_bits_whatever_the_number_of_processes(n_jobs):
+def test_the_same_bits_whatever_the_number_of_processes():
     weights = np.linspace(1.0, 2.0, 6)
     problem = riemtr.Problem(riemtr.Sphere(6), lambda x: -anp.sum(weights * x**4))
-    one, many = (riemtr.multistart(problem, 14, rng=3, n_jobs=n) for n in (1, n_jobs))
+    one, many = (riemtr.multistart(problem, 14, rng=3, n_jobs=n) for n in (1, 3))
     for first, second in zip(one.results, many.results, strict=True):
         assert first.point.tobytes() == second.point.tobytes()
         assert first.cost == second.cost

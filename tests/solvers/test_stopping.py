@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import riemtr
+from riemtr.problem import Threshold
 from riemtr.solvers import (
     CostBelow,
     GradientNorm,
@@ -13,6 +14,7 @@ from riemtr.solvers import (
     SecondOrder,
     Status,
 )
+from riemtr.solvers.stopping import Tolerances, default_tolerances
 
 SMALL, CHEAP = GradientNorm(1e-3), CostBelow(1.0)
 STEPS, TIME, WORK = MaxIterations(3), MaxSeconds(100.0), MaxProducts(7)
@@ -81,3 +83,13 @@ def test_a_criterion_as_strict_as_the_solver_means_convergence():
     loose = riemtr.PracticalTRM().solve(case.problem, case.start, stop=SecondOrder(1e-1, 1e-1))
     assert not loose.converged
     assert loose.status.name == "STOPPED"
+
+
+def test_default_tolerances():
+    double, single = (float(np.finfo(kind).eps) for kind in (np.float64, np.float32))
+    assert default_tolerances(double) == Tolerances(0.0, 1e-7, Threshold(relative=1e-6))
+    assert default_tolerances(single) == Tolerances(0.0, 1e-4, Threshold(relative=1e-3))
+    # A gradient norm of one's own is absolute, unless a relative one is given as well.
+    own = default_tolerances(double, gradient=1e-3, curvature=1e-2)
+    assert own == Tolerances(1e-3, 0.0, Threshold(absolute=1e-2))
+    assert default_tolerances(double, gradient=1e-3, relative=1e-5).relative == 1e-5

@@ -312,6 +312,17 @@ def test_a_decomposition_serves_every_radius_and_gradient():
         assert reused.kkt_residual <= 1e-13
 
 
+def test_the_hard_case_where_the_gradient_is_small_within_a_cluster_only():
+    # Two eigenvalues differ by less than rounding; the gradient along the second one is too large
+    # to count as none, and yet too small for that difference to matter at this radius.
+    eigenvalues = np.array([-1.0, -1.0 + 2.0**-52, 1.0])
+    gradient = np.array([0.0, 1e-14, 1.0])
+    solution = solve_exact(eigenvalues, np.eye(3), gradient, 100.0)
+    assert solution.hard_case
+    assert solution.multiplier == 1.0
+    check_optimal(np.diag(eigenvalues), gradient, 100.0, solution)
+
+
 def test_the_same_input_gives_the_same_bits():
     hessian, gradient = draw(np.random.default_rng(1), "indefinite", "hard", 20)
     first = solve_exact_dense(hessian, gradient, 1.0)

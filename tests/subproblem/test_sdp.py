@@ -34,11 +34,12 @@ def check_agreement(hessian, gradient, radius, same_vector=True, residual=1e-5):
 
 
 def test_random_sample():
+    # Clarabel's first run stalls at numbers 74 and 160, with a residual of 5e-5.
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(180):
         n = int(rng.integers(1, 12))
         hessian, gradient = rotated(rng, rng.standard_normal(n), rng.standard_normal(n))
-        check_agreement(hessian, gradient, radius=10.0 ** rng.uniform(-1, 0.5))
+        check_agreement(hessian, gradient, radius=10.0 ** rng.uniform(-1, 0.5), residual=2e-6)
 
 
 def test_step_reaches_the_boundary():

@@ -7,7 +7,8 @@ import pytest
 from pymanopt.manifolds import Euclidean
 
 import riemtr
-from riemtr.subproblem import Ended
+from riemtr.subproblem import Ended, truncated_cg
+from riemtr.subproblem.truncated_cg import Pairs
 
 
 def model(hessian, gradient, preconditioner=None):
@@ -133,3 +134,19 @@ def test_asymmetry_is_relative(scale):
     hessian[1, 0] = scale * 1.1
     with pytest.raises(ValueError, match="hessian must be symmetric"):
         riemtr.solve_subproblem(hessian, np.ones(2), 1.0)
+
+
+@pytest.mark.parametrize("size", [1, 100, 1000, 10**5])
+@pytest.mark.parametrize("remembered", [0, 4, 20])
+def test_the_pairs_that_are_kept_have_bounded_memory(monkeypatch, size, remembered):
+    monkeypatch.setattr(truncated_cg, "STORED_ENTRIES", 10**5)
+    monkeypatch.setattr(truncated_cg, "CACHED_ENTRIES", 10**4)
+    pairs = Pairs(size, remembered)
+    for number in range(60):
+        pairs.add(number, -number)
+    assert pairs.count == 60
+    # As many as have room, at least four of the first ones: a step needs some.
+    kept = min(max(10**5 // (2 * size), 4), 60)
+    assert pairs.first == [(number, -number) for number in range(kept)]
+    kept = min(remembered, 10**4 // (2 * size))
+    assert list(pairs.last) == [(number, -number) for number in range(60 - kept, 60)]

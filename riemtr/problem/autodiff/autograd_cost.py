@@ -8,9 +8,11 @@ pymanopt's double reverse).
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +22,50 @@ from riemtr.problem.shared_work import NotDifferentiableError
 
 # What plain numpy functions, conversions and methods raise when handed autograd's boxes.
 _UNTRACEABLE = (AttributeError, NotImplementedError, TypeError, ValueError)
+
+
+class _Refusal:
+    """The ``__array__`` of autograd's boxes during a trial: it refuses plain numpy at once.
+
+    A box has no ``__array__``, and numpy takes it for a sequence: it makes a box of every entry,
+    which takes a minute for a million entries. In threads without a trial the attribute does not
+    exist, and after the last trial it is removed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._trials = 0
+        self._thread = threading.local()
+
+    def __get__(self, box: Any, owner: type) -> Callable[..., NoReturn]:
+        if not getattr(self._thread, "tries", False):
+            raise AttributeError("__array__")
+        return self._refuse
+
+    @staticmethod
+    def _refuse(*_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a function of plain numpy was called")
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        from autograd.numpy.numpy_boxes import ArrayBox
+
+        before = getattr(self._thread, "tries", False)
+        with self._lock:
+            self._trials += 1
+            ArrayBox.__array__ = self
+        self._thread.tries = True
+        try:
+            yield
+        finally:
+            self._thread.tries = before
+            with self._lock:
+                self._trials -= 1
+                if not self._trials:
+                    del ArrayBox.__array__
+
+
+_REFUSAL = _Refusal()
 
 
 class AutogradCost:
@@ -40,6 +86,10 @@ class AutogradCost:
     def at(self, point: Any) -> AutogradPoint:
         """Return the shared work at one point."""
         return AutogradPoint(self, tuple(flatten(point, self.layout)))
+
+    def trial(self) -> AbstractContextManager[None]:
+        """Return a context in which a cost that calls functions of plain numpy fails at once."""
+        return _REFUSAL.trial()
 
 
 class AutogradPoint:
