@@ -215,7 +215,7 @@ class Relaxation:
         sizes = np.concatenate([np.ones(self.rows), reach])
         enough = _ENOUGH * tolerance * abs(value) / self.rows
         proof = prove(self.dual_matrix(multipliers), sizes, self.rows, enough)
-        terms = list(np.trace(multipliers, axis1=1, axis2=2).real)
+        terms = np.diagonal(multipliers, axis1=1, axis2=2).real.ravel().tolist()
         if proof.shift > 0.0:
             terms.append(-math.nextafter(self.rows * proof.shift, math.inf))
         below = sum_rounded_down([*terms, -proof.rounding])

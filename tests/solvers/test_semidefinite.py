@@ -373,7 +373,15 @@ def three_axes():
     return {"factor": factor, "matrix": form, "multipliers": blocks, "value": value}, 4.0 * value
 
 
+def summed_in_floats():
+    """The trace of a block is below the sum of its diagonal in floats."""
+    matrix = np.diag([1.0, 1.5 * 2.0**-53])
+    claims = {"factor": np.eye(2), "matrix": matrix, "multipliers": matrix[None], "value": 1.0}
+    return claims, 1.0 + 2.0**-52
+
+
 FALSE = {
+    "a quarter of a unit too much": summed_in_floats,
     "whole numbers that wrap": wrapping,
     "single precision": single_precision,
     "a value of inf": lambda: infinite_value(1.0),
