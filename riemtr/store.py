@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import OtherRunError
+from riemtr.files import check_header, parsed, reading, typed
 from riemtr.identity import difference
 
 Record = dict[str, Any]
@@ -311,8 +312,9 @@ def _content(
         numbers = range(1, pages * _MOST_RECORDS_PER_PAGE)
         one = "SELECT * FROM records WHERE number = ?"
         rows = [row for number in numbers for row in _read(connection, one, number) or []]
-    whole = [row for row in rows if _checksum(row[1:4]) == row[4]]
-    known = {name.decode(): _unpacked(content, blob) for _, name, content, blob, _ in whole}
+    with reading(path, "a store of riemtr's"):  # a checksum keeps damage out, and no attack
+        whole = [row for row in rows if _checksum(row[1:4]) == row[4]]
+        known = {name.decode(): _unpacked(content, blob) for _, name, content, blob, _ in whole}
     if _IDENTITY not in known:
         raise StoreError(
             f"{kind} {str(path)!r} is damaged beyond repair: remove it to start anew, or bring it "
@@ -349,9 +351,14 @@ def _packed(record: Record) -> tuple[bytes, bytes]:
 
 
 def _unpacked(content: bytes, blob: bytes) -> Record:
-    rest, names = json.loads(content)
-    file = io.BytesIO(blob)
-    return {**rest, **{name: np.load(file, allow_pickle=False) for name in names}}
+    rest, names = parsed(content)
+    file, record = io.BytesIO(blob), typed(dict, rest, "a record")
+    for name in typed(list[str], names, "the names of arrays"):
+        begin = file.tell()
+        check_header(file, len(blob) - begin)
+        file.seek(begin)
+        record[name] = np.load(file, allow_pickle=False)
+    return record
 
 
 def _checksum(row: Iterable[Any]) -> bytes:

@@ -125,4 +125,4 @@ if __name__ == "__main__":
         with np.errstate(all="ignore"):
             print("verified:", verify(read(sys.argv[1])))
     except Exception as failure:  # whatever a file does to the libraries, it is not verified
-        sys.exit(" ".join(f"refused: {failure or type(failure).__name__}".split()))
+        sys.exit(" ".join(f"refused: {str(failure) or type(failure).__name__}".split()))
