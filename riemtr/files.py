@@ -8,12 +8,15 @@ else ends in one sentence, a :class:`~riemtr.errors.FileContentError`.
 
 from __future__ import annotations
 
+import csv
+import errno
 import io
 import json
 import math
 import os
 import threading
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields, is_dataclass
@@ -25,6 +28,10 @@ import numpy as np
 
 from riemtr.errors import ArgumentError, FileContentError
 
+# Characters of a name, of at most four bytes each, that are repeated in that of a partial file.
+_LONG_NAME = 40
+# How formulas of spreadsheets begin.
+_FORMULA = ("=", "+", "-", "@")
 # Bytes of an unpacked archive that nobody is surprised by.
 _LARGE = 2**30
 # How many times more than packed; measurements compress by less, and archives made to do harm more.
@@ -40,15 +47,43 @@ _MAGIC = b"\x93NUMPY"
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes its name only once it is complete."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
+    partial = partial_path(path)
     try:
         with _named(path):
-            with partial.open("wb") as file:
+            with os.fdopen(created(partial), "wb") as file:
                 yield file
             os.replace(partial, path)
     finally:
         with suppress(OSError):  # a folder that cannot be written has no such file
             partial.unlink(missing_ok=True)
+
+
+def partial_stem(path: Path) -> str:
+    """Return how the names begin of what is written beside a file until it is complete.
+
+    File systems allow 255 bytes for a name, so that a long one is cut, with a checksum of itself.
+    """
+    name = path.name
+    if len(name) > _LONG_NAME:
+        name = f"{name[:_LONG_NAME]}~{zlib.crc32(os.fsencode(name)):08x}"
+    return f".{name}"
+
+
+def partial_path(path: Path) -> Path:
+    """Return where this process and thread write a file until it is complete."""
+    stem = partial_stem(path)
+    return path.with_name(f"{stem}.{os.getpid()}-{threading.get_ident()}.partial")
+
+
+def created(path: Path) -> int:
+    """Create a file, follow no link, and return its descriptor.
+
+    What has its name already was left by a process that was killed, or is a link that somebody laid
+    there to have its target overwritten: the name is removed, and the target is left alone.
+    """
+    path.unlink(missing_ok=True)
+    binary = getattr(os, "O_BINARY", 0)  # on Windows
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | binary, 0o666)
 
 
 @contextmanager
@@ -57,8 +92,8 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None:
-            raise
+        if error.errno is None:  # as numpy raises it
+            raise OSError(errno.EIO, str(error), os.fspath(path)) from error
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
@@ -113,6 +148,37 @@ def save_json(path: Path, content: Any) -> Path:
 def json_text(content: Any) -> str:
     """Return a value as strict JSON, its first level indented; text for what JSON cannot know."""
     return json.dumps(plain(content), indent=1, allow_nan=False, default=str)
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as comma-separated text in which no cell is a formula.
+
+    A spreadsheet computes a text that begins as a formula does, whoever wrote it, and a formula may
+    start programs. Such a text gets an apostrophe in front, by which spreadsheets know texts.
+
+    Examples
+    --------
+    >>> csv_text([["name", "cost"], ["=1+1", -1.5]])
+    "name,cost\\n'=1+1,-1.5\\n"
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(map(_cell, row) for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a cell that no spreadsheet computes."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    # Python does not quote a carriage return, which begins a new row.
+    text = str(value).replace("\r\n", "\n").replace("\r", "\n")
+    if not text.lstrip().startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
 def plain(value: Any) -> Any:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import OtherRunError
-from riemtr.files import check_header, parsed, reading, typed
+from riemtr.files import check_header, created, parsed, partial_path, partial_stem, reading, typed
 from riemtr.identity import difference
 
 Record = dict[str, Any]
@@ -192,7 +192,9 @@ class Store:
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None and self.path is not None:
-                for left in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.partial"):
+                for left in self.path.parent.glob(
+                    f"{glob.escape(partial_stem(self.path))}.*.partial"
+                ):
                     if re.search(r"\.\d+-\d+\.partial$", left.name):  # by a run that was killed
                         left.unlink(missing_ok=True)
                 if self._new and not self.records:
@@ -239,11 +241,13 @@ def _create(path: Path, identity: Record, kind: str) -> None:
         if journal.is_symlink() or journal.read_bytes()[:8] not in _JOURNALS:
             raise _foreign(journal, kind)
         journal.unlink()  # of a store that was removed after its run was killed
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
+    partial = partial_path(path)
     try:
-        with _explained(path, kind, "created"), closing(sqlite3.connect(partial)) as connection:
-            connection.execute("PRAGMA journal_mode = MEMORY")  # no further file to leave behind
-            _fill(connection, identity, {})
+        with _explained(path, kind, "created"):
+            os.close(created(partial))
+            with closing(sqlite3.connect(partial)) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")  # no further file is left behind
+                _fill(connection, identity, {})
         try:
             os.link(partial, path)
         except OSError:
@@ -406,11 +410,14 @@ def _is_of_an_older_version(path: Path) -> bool:
 
 @contextmanager
 def _explained(path: Path, kind: str, what: str) -> Iterator[None]:
-    """Turn SQLite's errors into ones that name the path."""
+    """Turn SQLite's errors, and those of its file, into ones that name the path."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        # A checkpoint continues by itself.
+        again = "repeat the same command" if kind == "checkpoint" else "continue with resume=True"
         raise StoreError(
-            f"{kind} {str(path)!r} cannot be {what}: {error}; what it held before is safe: check "
-            f"the room on the disk and the permissions, and continue with resume=True"
+            f"{kind} {str(path)!r} cannot be {what}: {why}; what it held before is safe: check "
+            f"the room on the disk and the permissions, and {again}"
         ) from error

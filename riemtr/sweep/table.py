@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import ArgumentError
-from riemtr.files import reading, typed, write_atomically
+from riemtr.files import csv_text, reading, typed, write_atomically
 from riemtr.store import Record, read_store
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
 from riemtr.summary import Table as Rows
@@ -108,11 +106,10 @@ class Table(Summarised):
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write the table as comma-separated values, whole or not at all."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(self.columns), restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return write_atomically(Path(path), text.getvalue().encode(errors="backslashreplace"))
+        names = list(self.columns)
+        rows = ([row.get(name, "") for name in names] for row in self.rows)
+        content = csv_text([names, *rows]).encode(errors="backslashreplace")
+        return write_atomically(Path(path), content)
 
 
 def read(path: str | os.PathLike[str]) -> Table:
