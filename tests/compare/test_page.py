@@ -143,6 +143,28 @@ def test_a_script_that_was_smuggled_into_the_body_has_no_hash():
     assert all(told.values())
 
 
+DRAWING = """
+const drawn = [];
+const Plotly = { newPlot: (id, data, layout, config) => {
+  if (!data.length || !layout.height || !config.responsive) throw id;
+  drawn.push(id);
+} };
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("made", [solver_comparison, hostile_comparison, recovery_comparison])
+def test_every_figure_is_drawn_where_its_place_is(made):
+    page = page_html(made())
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[1:-1]
+    program = "\n".join([DRAWING, *scripts, "console.log(JSON.stringify(drawn))"])
+    command = ["node", "-"]
+    ended = subprocess.run(
+        command, input=program, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(ended.stdout) == re.findall(r'<div id="(figure-\d)"', page)
+
+
 def test_names_are_shown_as_they_are():
     text = words(page_html(hostile_comparison()))
     assert "&lt;/script&gt;&lt;script&gt;window.hacked = 1" in text
