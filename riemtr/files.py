@@ -209,7 +209,7 @@ def plain(value: Any) -> Any:
 def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     """Turn every error of a library on the content of a file into one that names the file.
 
-    Errors of the operating system and those of riemtr, which name the file already, pass.
+    Errors that name the file already pass: of a file that cannot be opened, and riemtr's own.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     except (ArgumentError, FileContentError):
         raise
     except Exception as error:  # whatever a library makes of hostile bytes
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.filename is not None:
             raise
         said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         said = " ".join(said.split())[:_LONGEST] or type(error).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sqlite3
 import zipfile
 import zlib
@@ -21,6 +22,7 @@ from riemtr.cli.app import app
 from riemtr.compare import load
 from riemtr.data import load_image
 from riemtr.errors import FileContentError
+from riemtr.files import reading
 from riemtr.problems.g2o import read_g2o
 from riemtr.recovery.datafiles import read_data
 from riemtr.store import Store, _checksum, read_store
@@ -476,6 +478,16 @@ def test_neither_a_folder_nor_nothing_is_a_file(call, suffix, tmp_path):
     path.mkdir()
     with pytest.raises((OSError, ValueError), match=rf"a\.{suffix}"):
         call(path)
+
+
+def test_an_error_of_the_system_without_a_name_gets_one(tmp_path):
+    """As of a place before the beginning of the file, to which a damaged archive leads."""
+    with (
+        pytest.raises(FileContentError, match=r"a\.npz must be .* Invalid argument"),
+        reading(tmp_path / "a.npz", "an archive"),
+        open(__file__, "rb") as file,
+    ):
+        os.lseek(file.fileno(), -1, os.SEEK_SET)
 
 
 def test_a_flipped_bit_is_never_another_error(good, tmp_path):
