@@ -388,6 +388,8 @@ COMPARISONS = {
         **WHOLE,
         "runs": [{**RUN, "trajectory": {"seconds": [1.0], "cost": []}}],
     },
+    "a trajectory without a column": {**WHOLE, "runs": [{**RUN, "trajectory": {"seconds": []}}]},
+    "an error as a text": {**WHOLE, "runs": [{**RUN, "details": {"rounded_error": "x"}}]},
     "a run without a solver": {**WHOLE, "runs": [{"problem": "a"}]},
 }
 

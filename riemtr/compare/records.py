@@ -39,6 +39,8 @@ ENDINGS = {
 KINDS = {"random": "random starts", "saddle": "starts at saddle points"}
 """Kinds of starts, in words."""
 
+# The columns of a trajectory, and how a run may have ended for those who watched it.
+_TRAJECTORY = ("seconds", "oracles", "cost", "gradient_norm")
 _OUTCOMES = ("ended", "failed", "timed out")
 # What a file must be that is read, in messages.
 _OURS = "a comparison that riemtr saved, whole"
@@ -288,9 +290,12 @@ def as_run(record: Any) -> Run:
     run: Run = typed(Run, record, "a run")
     if run.kind not in KINDS or run.outcome not in _OUTCOMES:
         raise ValueError(f"a run of an unknown kind, {run.kind!r} and {run.outcome!r}")
-    columns = typed(dict[str, list[float | None]], run.trajectory, "the trajectory").values()
-    if len({len(column) for column in columns}) > 1:
+    columns = typed(dict[str, list[float | None]], run.trajectory, "the trajectory")
+    if columns and not {*_TRAJECTORY} <= set(columns):
+        raise ValueError(f"a trajectory without one of its columns, {', '.join(_TRAJECTORY)}")
+    if len({len(column) for column in columns.values()}) > 1:
         raise ValueError("a trajectory with columns of several lengths")
+    typed(float | None, run.details.get("rounded_error"), "rounded_error")
     return run
 
 
