@@ -68,6 +68,7 @@ def sparse(arrays, n):
 def rounding_of_proof(matrix):
     """Bound -<R, X> for what a factorization misses, R; infinite if there is no factorization."""
     n, unit = matrix.shape[0], UNIT * (4 if np.iscomplexobj(matrix) else 1)
+    claim(abs(matrix).max() < math.inf, "the numbers are too large")
     options = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
     try:
         if sp.issparse(matrix):

@@ -380,7 +380,17 @@ def summed_in_floats():
     return claims, 1.0 + 2.0**-52
 
 
+def overflowing():
+    """The dual matrix is not finite, though C and the multipliers are."""
+    matrix = np.full((2, 2), 1e308) - np.diag([2e308 / 2, 2e308 / 2])
+    blocks = np.full((2, 1, 1), 1.7e308)
+    factor = np.array([[1.0], [-1.0]])
+    claims = {"factor": factor, "matrix": -1.7 * matrix, "multipliers": blocks, "value": 0.0}
+    return claims, -1.0
+
+
 FALSE = {
+    "numbers that overflow": overflowing,
     "a quarter of a unit too much": summed_in_floats,
     "whole numbers that wrap": wrapping,
     "single precision": single_precision,
