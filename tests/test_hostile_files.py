@@ -172,12 +172,13 @@ def refused(call, path):
 
 
 def refused_by(*command):
-    """Check that a command prints one line and ends with 2."""
+    """Check that a command prints one line and ends with 2; return the line."""
     outcome = CliRunner().invoke(app, list(map(str, command)))
     assert outcome.exit_code == 2, outcome.output
     assert outcome.exception is None or isinstance(outcome.exception, SystemExit)
     (line,) = outcome.stderr.splitlines()
     assert line.startswith("error: ")
+    return line
 
 
 def refused_result(path):
@@ -435,6 +436,20 @@ def test_a_hostile_record_is_refused(how, tmp_path):
     forged(path, "b", *RECORDS[how])
     for call in (read_store, load, lambda path: Store(path, {"of": "comparison"}, resume=True)):
         refused(call, path)
+
+
+@pytest.mark.parametrize("content", [b"noise", b"SQLite format 3\0" + bytes(200), b""])
+def test_a_hostile_store_ends_a_command_in_one_line(content, tmp_path):
+    for name, command in {
+        "runs.sqlite": ("compare", "rayleigh:n=4", "--starts", 1, "--resume"),
+        "cells.sqlite": ("sweep", "tests.sweep.tasks:draw", "-g", "n=1", "--resume"),
+        "checkpoint.sqlite": ("recover", tmp_path / "Y.npy"),
+    }.items():
+        np.save(tmp_path / "Y.npy", Y)
+        (tmp_path / "out").mkdir(exist_ok=True)
+        (tmp_path / "out" / name).write_bytes(content)
+        assert name in refused_by(*command, "--out", tmp_path / "out")
+        (tmp_path / "out" / name).unlink()
 
 
 @pytest.mark.parametrize(
