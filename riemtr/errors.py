@@ -52,6 +52,10 @@ class ArgumentError(ValueError):
         return self.told(self.parameter)
 
 
+class FileContentError(ValueError):
+    """A file is damaged, or holds something else than it must; nothing was taken from it."""
+
+
 class NonFiniteCostError(ValueError):
     """The cost or its gradient is NaN or infinite where the solver was told to start."""
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import OtherRunError
+from riemtr.files import check_header, created, parsed, partial_path, partial_stem, reading, typed
 from riemtr.identity import difference
 
 Record = dict[str, Any]
@@ -191,7 +192,9 @@ class Store:
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None and self.path is not None:
-                for left in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.partial"):
+                for left in self.path.parent.glob(
+                    f"{glob.escape(partial_stem(self.path))}.*.partial"
+                ):
                     if re.search(r"\.\d+-\d+\.partial$", left.name):  # by a run that was killed
                         left.unlink(missing_ok=True)
                 if self._new and not self.records:
@@ -238,11 +241,13 @@ def _create(path: Path, identity: Record, kind: str) -> None:
         if journal.is_symlink() or journal.read_bytes()[:8] not in _JOURNALS:
             raise _foreign(journal, kind)
         journal.unlink()  # of a store that was removed after its run was killed
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
+    partial = partial_path(path)
     try:
-        with _explained(path, kind, "created"), closing(sqlite3.connect(partial)) as connection:
-            connection.execute("PRAGMA journal_mode = MEMORY")  # no further file to leave behind
-            _fill(connection, identity, {})
+        with _explained(path, kind, "created"):
+            os.close(created(partial))
+            with closing(sqlite3.connect(partial)) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")  # no further file is left behind
+                _fill(connection, identity, {})
         try:
             os.link(partial, path)
         except OSError:
@@ -311,8 +316,9 @@ def _content(
         numbers = range(1, pages * _MOST_RECORDS_PER_PAGE)
         one = "SELECT * FROM records WHERE number = ?"
         rows = [row for number in numbers for row in _read(connection, one, number) or []]
-    whole = [row for row in rows if _checksum(row[1:4]) == row[4]]
-    known = {name.decode(): _unpacked(content, blob) for _, name, content, blob, _ in whole}
+    with reading(path, "a store of riemtr's"):  # a checksum keeps damage out, and no attack
+        whole = [row for row in rows if _checksum(row[1:4]) == row[4]]
+        known = {name.decode(): _unpacked(content, blob) for _, name, content, blob, _ in whole}
     if _IDENTITY not in known:
         raise StoreError(
             f"{kind} {str(path)!r} is damaged beyond repair: remove it to start anew, or bring it "
@@ -349,9 +355,14 @@ def _packed(record: Record) -> tuple[bytes, bytes]:
 
 
 def _unpacked(content: bytes, blob: bytes) -> Record:
-    rest, names = json.loads(content)
-    file = io.BytesIO(blob)
-    return {**rest, **{name: np.load(file, allow_pickle=False) for name in names}}
+    rest, names = parsed(content)
+    file, record = io.BytesIO(blob), typed(dict, rest, "a record")
+    for name in typed(list[str], names, "the names of arrays"):
+        begin = file.tell()
+        check_header(file, len(blob) - begin)
+        file.seek(begin)
+        record[name] = np.load(file, allow_pickle=False)
+    return record
 
 
 def _checksum(row: Iterable[Any]) -> bytes:
@@ -399,11 +410,14 @@ def _is_of_an_older_version(path: Path) -> bool:
 
 @contextmanager
 def _explained(path: Path, kind: str, what: str) -> Iterator[None]:
-    """Turn SQLite's errors into ones that name the path."""
+    """Turn SQLite's errors, and those of its file, into ones that name the path."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        # A checkpoint continues by itself.
+        again = "repeat the same command" if kind == "checkpoint" else "continue with resume=True"
         raise StoreError(
-            f"{kind} {str(path)!r} cannot be {what}: {error}; what it held before is safe: check "
-            f"the room on the disk and the permissions, and continue with resume=True"
+            f"{kind} {str(path)!r} cannot be {what}: {why}; what it held before is safe: check "
+            f"the room on the disk and the permissions, and {again}"
         ) from error

@@ -1,4 +1,6 @@
+import csv
 import errno
+import io
 import json
 import math
 import os
@@ -10,6 +12,8 @@ from matplotlib.figure import Figure
 
 from riemtr.files import (
     atomic_file,
+    csv_text,
+    partial_path,
     save_figure,
     save_json,
     write_atomically,
@@ -100,3 +104,57 @@ def test_an_error_of_a_full_disk_names_the_file_too(tmp_path):
         full_disk(tmp_path / "run.npz")
     assert caught.value.filename == str(tmp_path / "run.npz")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("length", [244, 250, 255])
+def test_names_as_long_as_a_file_system_allows_are_written(length, tmp_path):
+    for letter in ("a", "é"):
+        path = tmp_path / (letter * ((length - 4) // len(letter.encode())) + ".npz")
+        write_atomically(path, b"whole")
+        assert path.read_bytes() == b"whole"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_names_that_begin_alike_have_partial_files_of_their_own(tmp_path):
+    first, second = (partial_path(tmp_path / f"{'a' * 100}{end}") for end in "bc")
+    assert first != second
+
+
+def test_a_link_in_place_of_the_partial_file_is_not_followed(tmp_path):
+    target, path = tmp_path / "target", tmp_path / "run.npz"
+    target.write_text("precious")
+    partial_path(path).symlink_to(target)
+    write_atomically(path, b"whole")
+    assert target.read_text() == "precious"
+    assert not path.is_symlink()
+    assert path.read_bytes() == b"whole"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["run.npz", "target"]
+
+
+def test_an_error_without_a_number_names_the_file_too(tmp_path):
+    def write():
+        with atomic_file(tmp_path / "run.npz"):
+            raise OSError("1600 requested and 1008 written")
+
+    with pytest.raises(OSError, match="1600 requested and 1008 written") as caught:
+        write()
+    assert caught.value.filename == str(tmp_path / "run.npz")
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(A1)", "\t=1", "\n=1", " =1"]
+)
+def test_no_cell_is_a_formula(text):
+    ((cell,),) = csv.reader(io.StringIO(csv_text([[text]]), newline=""))
+    assert cell == f"'{text}"
+
+
+def test_a_carriage_return_begins_no_row():
+    (row,) = csv.reader(io.StringIO(csv_text([["a\r=1+1", "b\r\nc", "\r=2"]]), newline=""))
+    assert row == ["a\n=1+1", "b\nc", "'\n=2"]
+
+
+def test_cells_that_are_no_formulas_are_kept():
+    row = ["a=b", "-1.5", "+2e3", "-inf", -1.5, None, True, "", "a, b", "é"]
+    (cells,) = csv.reader(io.StringIO(csv_text([row])))
+    assert cells == ["a=b", "-1.5", "+2e3", "-inf", "-1.5", "", "True", "", "a, b", "é"]

@@ -1,5 +1,6 @@
 """The one store under attack: nothing lost but the record being written, nothing wrong accepted."""
 
+import errno
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from riemtr.errors import OtherRunError
+from riemtr.files import partial_path
 from riemtr.store import InUseError, Store, StoreError, _create, read_store
 
 IDENTITY = {"seed": 2**120, "mu": 0.01, "rank": None}
@@ -387,3 +389,28 @@ def test_two_writers_do_not_mix(path, monkeypatch):
         assert os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) in (0, 3)
     assert refused
     assert ended > 0.2 * FAULTS
+
+
+def test_a_link_in_place_of_a_new_store_is_not_followed(tmp_path):
+    target, path = tmp_path / "target", tmp_path / "run.sqlite"
+    target.write_text("precious")
+    partial_path(path).symlink_to(target)
+    fill(path, [1])
+    assert target.read_text() == "precious"
+    assert known(path) == {1}
+
+
+def test_a_checkpoint_continues_without_an_option(tmp_path, monkeypatch):
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("riemtr.store.created", full)
+    for kind, said in {"checkpoint": "repeat the same command", "store": "resume=True"}.items():
+        with pytest.raises(StoreError, match=f"No space left on device; .* and .*{said}$"):
+            Store(tmp_path / "run.sqlite", IDENTITY, kind=kind)
+
+
+def test_long_names_of_stores_work(tmp_path):
+    path = tmp_path / ("a" * 240 + ".sqlite")  # SQLite's journal has 8 bytes more
+    fill(path, [1])
+    assert known(path) == {1}

@@ -10,9 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
-from zipfile import BadZipFile
 
-import numpy as np
 import typer
 
 from riemtr.cli.console import console, given, in_options, refusing, say, tracing
@@ -22,7 +20,14 @@ from riemtr.cli.progress import shown
 from riemtr.compare.cases import build_case
 from riemtr.compare.measuring import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require
-from riemtr.files import check_expansion, save_figure, save_json
+from riemtr.files import (
+    archive_of_arrays,
+    numeric,
+    read_array,
+    reading,
+    save_figure,
+    save_json,
+)
 from riemtr.problems import Case, Truth, available
 from riemtr.solvers import (
     ARC,
@@ -355,21 +360,18 @@ def read_start(path: Path) -> Any:
 
     The arrays of an ``.npz`` are the parts of the point, in their order.
     """
-    try:
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    what = "a point: an array in .npy, arrays in .npz, or a result that riemtr saved"
+    with reading(path, what):
         if path.suffix.lower() == ".npy":
-            return np.load(path, allow_pickle=False)
-        check_expansion(path)
-        with np.load(path, allow_pickle=False) as archive:
+            return numeric(read_array(path))
+        with archive_of_arrays(path) as archive:
             if "result" in archive.files:
                 return load_result(path)
-            parts = [archive[name] for name in archive.files]
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {str(path)!r}") from None
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise ValueError(
-            f"{path} must be a point: an array in .npy, arrays in .npz, or a result that riemtr "
-            f"saved; got: {error}"
-        ) from error
+            parts = [numeric(archive[name]) for name in archive.files]
+        if not parts:
+            raise ValueError("no array")
     return parts[0] if len(parts) == 1 else parts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -29,6 +28,7 @@ from riemtr.cli.options import (
 from riemtr.cli.parameters import parse_axes
 from riemtr.cli.running import refuse_stores, run_into, sweeping
 from riemtr.errors import ArgumentError
+from riemtr.files import parsed
 from riemtr.imports import imported, look_here
 from riemtr.progress import Watcher
 from riemtr.sweep import Table
@@ -252,9 +252,9 @@ def _is_ours(path: Path) -> bool:
         return _is_ours(path.with_name(SUMMARY))
     try:
         if path.name == SUMMARY:
-            content = json.loads(path.read_text())
+            content = parsed(path.read_bytes())
             return isinstance(content, dict) and content.get("experiment") == NAME
         with path.open() as file:
             return file.readline().rstrip("\n").endswith(f",{SECONDS},{FAILURE}")
-    except (OSError, ValueError):  # a folder, or what is no text
+    except (OSError, ValueError, RecursionError):  # a folder, or what is no text
         return False

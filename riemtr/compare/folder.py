@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -14,7 +12,7 @@ from riemtr.compare import figures
 from riemtr.compare.page import write_page
 from riemtr.compare.records import COUNTS, Comparison
 from riemtr.errors import ArgumentError, MissingExtraError
-from riemtr.files import check_folder, save_figure, save_json, write_atomically
+from riemtr.files import check_folder, csv_text, save_figure, save_json, write_atomically
 
 JOURNAL = "runs.sqlite"
 """Runs as they are finished, until all of them are written: neither a kill nor Ctrl-C costs any."""
@@ -147,14 +145,12 @@ def file_names(labels: Iterable[str]) -> dict[str, str]:
 def runs_csv(comparison: Comparison) -> str:
     """Return a table with a line per run, for spreadsheets."""
     tolerances, measures = comparison.settings.get("tolerances", []), ("seconds", "oracles")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     goals = [f"{what}_to_{goal:g}" for goal in tolerances for what in measures]
-    writer.writerow([*_COLUMNS, *COUNTS, *goals, "status"])
+    rows: list[list[Any]] = [[*_COLUMNS, *COUNTS, *goals, "status"]]
     for run in comparison.runs:
         reached = {reach.tolerance: reach for reach in run.reached}
         known = [getattr(run, column) for column in _COLUMNS]
         counts = [run.counts.get(name) for name in COUNTS]
         needs = [getattr(reached.get(goal), what, None) for goal in tolerances for what in measures]
-        writer.writerow([*known, *counts, *needs, run.status])
-    return text.getvalue()
+        rows.append([*known, *counts, *needs, run.status])
+    return csv_text(rows)

@@ -20,7 +20,7 @@ from riemtr.compare.entrants import Demands, Entrant
 from riemtr.compare.records import Run, as_run
 from riemtr.environment import environment
 from riemtr.errors import ArgumentError
-from riemtr.files import plain
+from riemtr.files import plain, reading
 from riemtr.identity import code_of, digest
 from riemtr.problem import Problem
 from riemtr.problems import Case
@@ -42,7 +42,10 @@ def open_runs(
 def recall(store: Store, problem: str, solver: str, start: int) -> Run | None:
     """Return a run that is known from before, None where it is still to be made."""
     known = store.records.get(_key(problem, solver, start))
-    return None if known is None else as_run(known)
+    if known is None:
+        return None
+    with reading(store.path or "the store", "the store of a comparison"):
+        return as_run(known)
 
 
 def keep(store: Store, run: Run) -> None:

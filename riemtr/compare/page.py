@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -76,11 +77,16 @@ def page_html(comparison: Comparison) -> str:
         remedy = "run it with at least one solver, problem and start"
         raise ArgumentError("comparison", "have at least one run; got none", remedy=remedy)
     plotly = require("plotly.offline", extra="page").get_plotlyjs()
-    body = f"<script>{plotly}</script>{''.join(_body(comparison))}"
-    return page(f"riemtr: {', '.join(comparison.problems[:3])}", body)
+    figures = [
+        figure(comparison)
+        for figure in (endings_figure, profiles_figure, curves_figure, marks_figure)
+    ]
+    scripts = [_script(figure, number) for number, figure in enumerate(figures) if figure]
+    body = "".join(_body(comparison, figures))
+    return page(f"riemtr: {', '.join(comparison.problems[:3])}", body, [plotly, *scripts])
 
 
-def _body(comparison: Comparison) -> Iterator[str]:
+def _body(comparison: Comparison, figures: list[dict[str, Any] | None]) -> Iterator[str]:
     settings, recovery = comparison.settings, is_recovery(comparison)
     first, *others = _headline(comparison)
     sizes = {"run": len(comparison.runs), "problem": len(comparison.problems)}
@@ -92,15 +98,11 @@ def _body(comparison: Comparison) -> Iterator[str]:
     if settings.get("interrupted"):
         yield "<p class='bad'>Interrupted: only the runs that were finished are here.</p>"
     yield "</header><main>"
-    drawn = (
-        endings_figure(comparison),
-        profiles_figure(comparison),
-        curves_figure(comparison),
-        marks_figure(comparison),
-    )
     sections = [
-        section(title, f"<p>{said}</p>{_drawn(figure, number)}")
-        for number, ((title, said), figure) in enumerate(zip(_FIGURES.items(), drawn, strict=True))
+        section(title, f"<p>{said}</p>{_place(figure, number)}")
+        for number, ((title, said), figure) in enumerate(
+            zip(_FIGURES.items(), figures, strict=True)
+        )
         if figure is not None
     ]
     yield sections[0]
@@ -129,17 +131,19 @@ def _headline(comparison: Comparison) -> list[str]:
     return [clean(part) for part in (first or "No solver has all its runs certified.", f"{line}.")]
 
 
-def _drawn(figure: dict[str, Any], number: int) -> str:
-    """Return a figure as HTML with its script; plotly itself is elsewhere on the page."""
-    return require("plotly.io", extra="page").to_html(
-        figure,
-        config=_CONFIG,
-        include_plotlyjs=False,
-        full_html=False,
-        validate=False,
-        div_id=f"figure-{number}",
-        default_height=figure["layout"]["height"],
-    )
+def _place(figure: dict[str, Any], number: int) -> str:
+    """Return the place of a figure, which its script fills."""
+    height = figure["layout"]["height"]
+    return f'<div id="figure-{number}" style="height:{height}px; width:100%"></div>'
+
+
+def _script(figure: dict[str, Any], number: int) -> str:
+    """Return the script that draws a figure; plotly itself is elsewhere on the page."""
+    drawn = require("plotly.io", extra="page").to_json(figure, validate=False)
+    # No name ends the script, whatever it holds: strings may have these characters by number.
+    drawn = drawn.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    call = f'Plotly.newPlot("figure-{number}", figure.data, figure.layout, {json.dumps(_CONFIG)})'
+    return f"{{ const figure = {drawn}; {call}; }}"
 
 
 def _troubles(comparison: Comparison) -> Summary | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections import Counter
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from riemtr.compare.recovery_check import EXACT
-from riemtr.files import save_json
+from riemtr.errors import FileContentError
+from riemtr.files import read_json, reading, save_json, typed
 from riemtr.store import read_store
 from riemtr.summary import BAD, DOUBTFUL, GOOD, Cell, Summarised, Summary, Table, plural
 
@@ -38,6 +38,12 @@ ENDINGS = {
 
 KINDS = {"random": "random starts", "saddle": "starts at saddle points"}
 """Kinds of starts, in words."""
+
+# The columns of a trajectory, and how a run may have ended for those who watched it.
+_TRAJECTORY = ("seconds", "oracles", "cost", "gradient_norm")
+_OUTCOMES = ("ended", "failed", "timed out")
+# What a file must be that is read, in messages.
+_OURS = "a comparison that riemtr saved, whole"
 
 _RECOVERY = (
     "certified: every row is proved optimal by a duality gap",
@@ -150,7 +156,7 @@ class Run:
     iterations: int | None = None
     counts: dict[str, int] = field(default_factory=dict)
     reached: tuple[Reach, ...] = ()
-    trajectory: dict[str, list[float]] = field(default_factory=dict, repr=False)
+    trajectory: dict[str, list[Any]] = field(default_factory=dict, repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
     oracles: int | None = None
     narrow: bool = False
@@ -190,6 +196,25 @@ class Run:
     @property
     def _at_a_saddle(self) -> bool:
         return self.outcome == "ended" and self.verdict in ("saddle", "maximizer")
+
+
+@dataclass(frozen=True)
+class _Absent:
+    """A solver that does not apply to a problem, as settings name it under "not_applicable"."""
+
+    problem: str
+    solver: str
+    reason: str
+
+
+# Types of those settings that tables, figures and pages look into.
+_SETTINGS: dict[str, Any] = {
+    "problems": dict[str, Any],
+    "solvers": dict[str, Any],
+    "tolerances": list[float],
+    "not_applicable": list[dict[str, str]],
+    "command": str | None,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,40 +271,42 @@ def load(path: str | Path) -> Comparison:
     """Read a comparison that was saved, or what a store has of one that was stopped or killed."""
     if Path(path).suffix in (".sqlite", ".jsonl"):  # jsonl: what older versions kept runs in
         return _of_store(Path(path))
-    try:
-        content = json.loads(Path(path).read_bytes())
-    except ValueError as error:  # UnicodeDecodeError included
-        raise _not_ours(path, f"it is empty, torn or no JSON ({error})") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise _not_ours(path, f"it does not say that its format is {FORMAT!r}")
-    try:
-        runs = tuple(map(as_run, content["runs"]))
-        return Comparison(dict(content["settings"]), dict(content["environment"]), runs)
-    except KeyError as error:
-        raise _not_ours(path, f"it has no {error}") from error
-    except (TypeError, ValueError) as error:
-        raise _not_ours(path, f"its records have another form ({error})") from error
+    with reading(path, _OURS):
+        content = typed(dict, read_json(path), "a comparison")
+        if content.get("format") != FORMAT:
+            raise ValueError(f"JSON that does not say that its format is {FORMAT!r}")
+        settings = typed(dict, content["settings"], "settings")
+        for name, kind in _SETTINGS.items():
+            if name in settings:
+                typed(kind, settings[name], name)
+        for absent in settings.get("not_applicable", []):
+            typed(_Absent, absent, "not_applicable")
+        runs = tuple(map(as_run, typed(list, content["runs"], "runs")))
+        return Comparison(settings, typed(dict, content["environment"], "environment"), runs)
 
 
-def as_run(record: dict[str, Any]) -> Run:
-    """Return the run that a record holds."""
-    return Run(**{**record, "reached": tuple(Reach(**reach) for reach in record["reached"])})
+def as_run(record: Any) -> Run:
+    """Return the run that a record holds, or raise an error for what it must not have."""
+    run: Run = typed(Run, record, "a run")
+    if run.kind not in KINDS or run.outcome not in _OUTCOMES:
+        raise ValueError(f"a run of an unknown kind, {run.kind!r} and {run.outcome!r}")
+    columns = typed(dict[str, list[float | None]], run.trajectory, "the trajectory")
+    if columns and not {*_TRAJECTORY} <= set(columns):
+        raise ValueError(f"a trajectory without one of its columns, {', '.join(_TRAJECTORY)}")
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ValueError("a trajectory with columns of several lengths")
+    typed(float | None, run.details.get("rounded_error"), "rounded_error")
+    return run
 
 
 def _of_store(path: Path) -> Comparison:
     identity, records, _ = read_store(path)
     if identity.get("of") != "comparison":
-        raise _not_ours(path, "it is the store of another kind of run")
-    runs = tuple(map(as_run, records.values()))
+        raise FileContentError(f"{path} must be {_OURS}; got: the store of another kind of run")
+    with reading(path, _OURS):
+        runs = tuple(map(as_run, records.values()))
     tolerances = sorted({reach.tolerance for run in runs for reach in run.reached}, reverse=True)
     return Comparison({"tolerances": tolerances, "interrupted": True}, {}, runs)
-
-
-def _not_ours(path: str | Path, why: str) -> ValueError:
-    return ValueError(
-        f"path must be a comparison that riemtr saved, whole; {str(path)!r} is not: {why}; save it "
-        "again, or give the path of another"
-    )
 
 
 # --- in words and figures ------------------------------------------------------------------------

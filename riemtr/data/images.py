@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import integer
-from riemtr.errors import ArgumentError, require, unknown_name
+from riemtr.errors import ArgumentError, FileContentError, require, unknown_name
+from riemtr.files import reading
 
 # Luminance of linear RGB, Rec. ITU-R BT.709 as scikit-image's rgb2gray rounds it.
 LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
@@ -39,19 +40,14 @@ def load_image(source: str | Path) -> np.ndarray:
     pillow = require("PIL.Image", extra="images")
     operations = require("PIL.ImageOps", extra="images")
     path = _locate(source)
-    try:
-        with pillow.open(path) as image:
-            if getattr(image, "n_frames", 1) > 1:
-                raise ValueError(
-                    f"source must hold one image; {str(path)!r} holds {image.n_frames} frames; "
-                    f"save the frame you want to a file of its own"
-                )
-            return _gray(operations.exif_transpose(image))
-    except pillow.UnidentifiedImageError as error:
-        raise ValueError(
-            f"source must be an image file that Pillow reads; got {str(path)!r}; "
-            f"convert it to PNG or TIFF (8-bit, or 16-bit grayscale)"
-        ) from error
+    what = "a whole image that Pillow reads, such as PNG or TIFF (8-bit, or 16-bit grayscale)"
+    with reading(path, what), pillow.open(path) as image:
+        if getattr(image, "n_frames", 1) > 1:
+            raise FileContentError(
+                f"source must hold one image; {str(path)!r} holds {image.n_frames} frames; "
+                f"save the frame you want to a file of its own"
+            )
+        return _gray(operations.exif_transpose(image))
 
 
 def bundled_images() -> tuple[str, ...]:

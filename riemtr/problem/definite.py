@@ -20,6 +20,7 @@ then, and fails with a probability of 1e-6 at most (:mod:`riemtr.problem.lanczos
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,8 @@ _UNIT = 2.0**-53
 _EXTRA_ROUNDINGS = 10
 # Roundings of a complex multiplication and addition over those of a real one (Higham, lemma 3.5).
 _COMPLEX = 4
+# The largest error of an underflow.
+_TINY = 2.0**-1074
 # Entries in a row of a sparse factor over those of the matrix, about.
 _FILL = 10
 # The factor between two shifts that are tried.
@@ -113,6 +116,20 @@ def prove(matrix: Any, sizes: np.ndarray, end: int, enough: float) -> Proof:
     return best
 
 
+def sum_rounded_down(terms: Iterable[float]) -> float:
+    """Return the largest number that is not above the exact sum.
+
+    Examples
+    --------
+    >>> sum_rounded_down([1.0, 2.0**-60]), sum_rounded_down([1.0, -(2.0**-60)]) < 1.0
+    (1.0, True)
+    """
+    terms = [float(term) for term in terms]
+    below = math.fsum(terms)
+    # The sum is rounded once, so that the sign of what is left of it is right.
+    return below if math.fsum([*terms, -below]) >= 0.0 else math.nextafter(below, -math.inf)
+
+
 def _least_shift(matrix: Any, end: int) -> float:
     """Return a shift as small as rounding lets a factorization of a singular matrix succeed."""
     largest = float(np.abs(matrix.diagonal()[:end]).max(initial=0.0)) or float(abs(matrix).max())
@@ -137,6 +154,12 @@ def _gamma(terms: Any, is_complex: bool) -> Any:
     return roundings / (1.0 - roundings)
 
 
+def _underflow(sizes: np.ndarray, lower: float, upper: float) -> float:
+    """Return what underflow may hide, for factors whose entries are at most so large."""
+    terms = len(sizes) + _EXTRA_ROUNDINGS
+    return _TINY * terms * float(sizes.sum()) ** 2 * float((1.0 + lower) * (1.0 + upper))
+
+
 class _Dense:
     """Cholesky factorizations of one dense matrix with several shifts."""
 
@@ -153,7 +176,9 @@ class _Dense:
         if failed_at or not np.isfinite(factor[-1, -1]):
             return None
         np.abs(factor, out=factor)
-        return Proof(shift, _CLAIMED * self._gamma * float(np.sum((sizes @ factor.real) ** 2)))
+        rounding = self._gamma * float(np.sum((sizes @ factor.real) ** 2))
+        largest = float(factor.real.max())
+        return Proof(shift, _CLAIMED * (rounding + _underflow(sizes, largest, largest)))
 
 
 class _Sparse:
@@ -182,6 +207,7 @@ class _Sparse:
         apart = upper - scipy.sparse.diags(pivots.real) @ lower.conj().T
         rounding = float((gammas * ordered) @ (abs(lower) @ (abs(upper) @ ordered)))
         rounding += (1.0 + float(gammas.max())) * float(left @ (abs(apart) @ ordered))
+        rounding += _underflow(sizes, abs(lower).max(), abs(upper).max())
         return Proof(shift, _CLAIMED * rounding)
 
 

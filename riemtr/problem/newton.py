@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -61,12 +61,6 @@ class Nearness:
     error: float
     decrease: float
     rounding: float
-
-    @classmethod
-    def from_saved(cls, saved: dict[str, Any]) -> Nearness:
-        """Return what ``dataclasses.asdict`` has made of one, and JSON of that."""
-        lists = {name: tuple(saved[name]) for name in ("lengths", "sizes")}
-        return cls(**{**saved, **lists})
 
     @property
     def length(self) -> float:

@@ -28,7 +28,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, splu
 
 from riemtr.manifolds.arrays import adjoint
 from riemtr.problem.books import lazy
-from riemtr.problem.definite import DENSE_ROWS, prove
+from riemtr.problem.definite import DENSE_ROWS, prove, sum_rounded_down
 from riemtr.problem.quadratic import block_rows
 
 # Share of the relative gap asked for that a shift of the dual matrix may cost; one that does is not
@@ -215,8 +215,10 @@ class Relaxation:
         sizes = np.concatenate([np.ones(self.rows), reach])
         enough = _ENOUGH * tolerance * abs(value) / self.rows
         proof = prove(self.dual_matrix(multipliers), sizes, self.rows, enough)
-        trace = math.fsum(np.trace(multipliers, axis1=1, axis2=2).real)
-        below = trace - self.rows * proof.shift - proof.rounding
+        terms = np.diagonal(multipliers, axis1=1, axis2=2).real.ravel().tolist()
+        if proof.shift > 0.0:
+            terms.append(-math.nextafter(self.rows * proof.shift, math.inf))
+        below = sum_rounded_down([*terms, -proof.rounding])
         blocks = factor.reshape(self.count, self.block, -1)
         apart = float(np.abs(blocks @ adjoint(blocks) - np.eye(self.block)).max())
         return DualBound(

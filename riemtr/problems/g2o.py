@@ -15,9 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from riemtr.errors import ArgumentError
+from riemtr.files import reading
 
 # Numbers after the tag of an edge, by the tag: two nodes, a pose, a triangle of information.
 _EDGE_NUMBERS = {"EDGE_SE2": 2 + 3 + 6, "EDGE_SE3:QUAT": 2 + 7 + 21}
+
+# Names of nodes are read as doubles, which have all whole numbers up to this one.
+_LARGEST_NAME = 2**53
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,20 @@ def read_g2o(file: str | PathLike[str]) -> PoseGraph:
     riemtr.errors.ArgumentError
         It has no edges, edges of both kinds, or a line with something else than numbers.
     """
-    edges = _numbers(file)
+    with np.errstate(over="ignore"), reading(file, "a pose graph in a g2o file"):
+        return _graph(_numbers(file))
+
+
+def _graph(edges: dict[str, list[list[float]]]) -> PoseGraph:
+    """Return the pose graph of all edges by tag."""
     kinds = [tag for tag, rows in edges.items() if rows]
     if len(kinds) != 1:
         found = " and ".join(kinds) or "none"
         raise ArgumentError("file", "have edges EDGE_SE2 or EDGE_SE3:QUAT, of one kind", found)
     table = np.array(edges[kinds[0]])
     ends = table[:, :2].astype(int)
+    if not np.array_equal(ends, table[:, :2]) or np.any(np.abs(ends) > _LARGEST_NAME):
+        raise ArgumentError("file", "have whole numbers as names of nodes")
     names, index = np.unique(ends, return_inverse=True)
     tails, heads = index.reshape(ends.shape).T
     if kinds[0] == "EDGE_SE2":
@@ -90,7 +101,8 @@ def read_g2o(file: str | PathLike[str]) -> PoseGraph:
     d = moves.shape[1]
     move_weights = _mean_precision(information[:, :d, :d])
     turn_weights = 0.5 * _mean_precision(information[:, d:, d:])
-    if not (np.all(move_weights > 0.0) and np.all(turn_weights > 0.0)):
+    weights = np.concatenate([move_weights, turn_weights])
+    if not np.all((weights > 0.0) & np.isfinite(weights)):
         raise ArgumentError("file", "have positive definite information matrices")
     return PoseGraph(tails, heads, turns, moves, turn_weights, move_weights, names)
 
@@ -123,8 +135,8 @@ def plane_rotations(angles: np.ndarray) -> np.ndarray:
 def space_rotations(quaternions: np.ndarray) -> np.ndarray:
     """Return the rotations of space of quaternions (x, y, z, w), which need not have length 1."""
     lengths = np.linalg.norm(quaternions, axis=1, keepdims=True)
-    if not np.all(lengths > 0.0):
-        raise ArgumentError("file", "have quaternions that are not zero")
+    if not np.all((lengths > 0.0) & np.isfinite(lengths)):
+        raise ArgumentError("file", "have quaternions that are not zero, of finite length")
     axis, real = np.split(quaternions / lengths, [3], axis=1)
     real = real[:, :, None]
     cross = np.zeros((len(axis), 3, 3))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ import scipy.io
 import scipy.sparse
 
 from riemtr.data import bundled_images, check_data, load_image, patches
-from riemtr.errors import ArgumentError, MissingExtraError, unknown_name
-from riemtr.files import check_expansion
+from riemtr.errors import ArgumentError, FileContentError, MissingExtraError, unknown_name
+from riemtr.files import archive_of_arrays, check_sparse, read_array, reading
 
 _TEXT = (".csv", ".tsv", ".txt")
 _PATCH_SIZE = 8  # the paper's, section IV.C
@@ -125,7 +124,8 @@ def read_data(
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {str(path)!r}")
         content = _READERS[suffix](path, wanted)
-        matrix = check_data(content.matrix)
+        with reading(path, "a matrix of finite numbers"):
+            matrix = check_data(content.matrix)
         matrix = matrix.T if transpose else matrix
         if patch_size is not None and matrix.shape[0] != patch_size**2:
             raise ArgumentError(
@@ -177,39 +177,28 @@ def _read_npy(path: Path, wanted: _Wanted) -> _Content:
                 f"{path} must be an array of numbers as numpy.save writes it, and is another kind "
                 f"of file; text files end in .csv or .txt"
             )
-    try:
-        return _Content(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError) as error:
-        raise ValueError(
-            f"{path} must be an array of numbers as numpy.save writes it; got: {error}"
-        ) from error
+    with reading(path, "an array of numbers as numpy.save writes it"):
+        return _Content(read_array(path, mmap_mode="r"))
 
 
 def _read_npz(path: Path, wanted: _Wanted) -> _Content:
     _no_columns(path, wanted)
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} must be an archive of arrays as numpy.savez writes it")
-    check_expansion(path)
-    with np.load(path, allow_pickle=False) as archive:
+    what = "an archive of arrays of numbers as numpy.savez writes it"
+    with reading(path, what), archive_of_arrays(path) as archive:
         if {"format", "shape", "data"} <= set(archive.files):  # as scipy.sparse writes it
-            return _Content(scipy.sparse.load_npz(path))
-        name = _choose(path, archive.files, wanted.variable)
-        try:
-            return _Content(archive[name])
-        except (ValueError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{name!r} of {path} must be numbers; got: {error}") from error
+            return _Content(check_sparse(path, scipy.sparse.load_npz(path)))
+        return _Content(archive[_choose(path, archive.files, wanted.variable)])
 
 
 def _read_mat(path: Path, wanted: _Wanted) -> _Content:
     _no_columns(path, wanted)
-    try:
-        content = scipy.io.loadmat(path)
-    except NotImplementedError as error:
-        raise ValueError(
-            f"{path} is a MATLAB 7.3 file; save it from MATLAB with save(..., '-v7')"
-        ) from error
-    except (ValueError, TypeError, scipy.io.matlab.MatReadError) as error:
-        raise ValueError(f"{path} must be a MATLAB file; got: {error}") from error
+    with reading(path, "a MATLAB file"):
+        try:
+            content = scipy.io.loadmat(path)
+        except NotImplementedError as error:
+            raise FileContentError(
+                f"{path} is a MATLAB 7.3 file; save it from MATLAB with save(..., '-v7')"
+            ) from error
     variables = {name: value for name, value in content.items() if not name.startswith("__")}
     if {"data", "nbchan", "srate"} <= set(variables):  # as recent versions of EEGLAB save
         variables = {f"EEG.{name}": value for name, value in variables.items()}
@@ -228,6 +217,9 @@ def _read_mat(path: Path, wanted: _Wanted) -> _Content:
     }
     name = _choose(path, list(matrices), wanted.variable)
     matrix = matrices[name]
+    if scipy.sparse.issparse(matrix):
+        with reading(path, "a MATLAB file"):
+            check_sparse(path, matrix)
     if name != "EEG.data":
         return _Content(matrix)
     # Epochs are the third dimension, one after the other in time.
@@ -313,10 +305,8 @@ def _read_text(path: Path, wanted: _Wanted) -> _Content:
 
 def _table(path: Path) -> _Table:
     """Read the lines of a table, and tell a heading from numbers."""
-    try:
+    with reading(path, "text in UTF-8"):
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be text in UTF-8; got: {error}") from error
     table = [
         (number, line)
         for number, line in enumerate(lines, start=1)

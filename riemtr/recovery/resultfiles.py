@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.data.blocks import column_blocks
-from riemtr.files import atomic_file, save_json, write_atomically
+from riemtr.files import atomic_file, csv_text, save_json, write_atomically
 from riemtr.recovery.report import Atom, Recovery
 
 DICTIONARY, COEFFICIENTS, OFFSET, REPORT = "A.npy", "X.npy", "offset.npy", "report.json"
@@ -64,11 +62,8 @@ def table(found: Recovery, names: Sequence[str]) -> str:
     if found.offset is not None:
         columns.append("offset")
         values = np.column_stack([values, found.offset])
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["feature", *columns])
-    writer.writerows([name, *row] for name, row in zip(names, values.tolist(), strict=True))
-    return text.getvalue()
+    rows = ([name, *row] for name, row in zip(names, values.tolist(), strict=True))
+    return csv_text([["feature", *columns], *rows])
 
 
 def relative_residual(Y: np.ndarray, found: Recovery) -> float:

@@ -49,7 +49,7 @@ class LogToFile:
         self.path = Path(path)
         if self.path.exists():
             raise FileExistsError(f"{self.path} exists; choose a new path, or remove it first")
-        self._file: IO[str] = self.path.open("w", newline="")
+        self._file: IO[str] = self.path.open("x", newline="")
         self._writer = csv.writer(self._file)
         self._writer.writerow(HISTORY_COLUMNS)
 

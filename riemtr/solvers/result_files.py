@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import io
 import json
-import math
-import zlib
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import ZipFile
 
 import numpy as np
 
-from riemtr.files import check_expansion, json_text, write_atomically
-from riemtr.problem import Counts, Threshold
+from riemtr.errors import FileContentError
+from riemtr.files import (
+    archive_of_arrays,
+    json_text,
+    numeric,
+    parsed,
+    reading,
+    typed,
+    write_atomically,
+)
+from riemtr.problem import Counts
 from riemtr.problem.books import is_known, provide
-from riemtr.problem.newton import Nearness
 from riemtr.solvers.certificate import Certificate
 from riemtr.solvers.distance import Distance
 from riemtr.solvers.status import Reason, Status
@@ -59,8 +65,8 @@ def save_result(result: Result, path: Any, about: Any = None, overwrite: bool = 
         direction = certificate.pop("direction")
         flat = certificate.pop("flat_directions", None)
         away = certificate.pop("_distance", None)
-        nearness = certificate.pop("nearness")
-        known["nearness"] = None if nearness is None else asdict(nearness)
+        if certificate["nearness"] is not None:
+            certificate["nearness"] = asdict(certificate["nearness"])
         known["certificate"], known["flat_directions"] = certificate, flat
         known["distance"] = None if away is None else asdict(away)
         known["bounds"] = {name: certificate.pop(name, None) for name in _BOUNDS}
@@ -91,60 +97,81 @@ def load_result(path: Any) -> Result:
     >>> riemtr.PracticalTRM().solve(case.problem, start=loaded).converged
     True
     """
+    with reading(path, "a result saved by result.save(path)"):
+        with archive_of_arrays(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        known = parsed(str(arrays["result"]))
+        if typed(dict, known, "the result").get("format") != _FORMAT:
+            raise FileContentError(
+                f"{path} has format {known.get('format')!r}, and this version of riemtr reads "
+                f"{_FORMAT}: load it with the version that saved it"
+            )
+        return _restored(typed(_Saved, known, "the result"), arrays)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The numbers of a result as its file has them, and the names of its arrays."""
+
+    format: int
+    point: Any
+    cost: float
+    gradient_norm: float
+    iterations: int
+    seconds: float
+    status: str
+    detail: str
+    first_order_goal: bool
+    counts: Counts
+    solver: str
+    tolerances: Tolerances
+    size: float
+    certificate: dict[str, Any] | None = None
+    flat_directions: int | None = None
+    direction: Any = None
+    distance: Distance | None = None  # not in files of older versions
+    bounds: dict[str, float | None] | None = None
+
+
+def _restored(known: _Saved, arrays: dict[str, Any]) -> Result:
+    """Return the result of a file."""
     from riemtr.solvers.result import Result
 
-    try:
-        if is_zipfile(path):
-            check_expansion(Path(path))
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        known = json.loads(str(arrays["result"]))
-    except FileNotFoundError:
-        raise
-    except (KeyError, ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is no result saved by result.save(path): {error}") from None
-    if known["format"] != _FORMAT:
-        raise ValueError(
-            f"{path} has format {known['format']}, and this version of riemtr reads {_FORMAT}: "
-            "load it with the version that saved it"
-        )
-    tolerances = known["tolerances"]
-    found = Result(
-        point=_put_together(known["point"], arrays),
-        cost=known["cost"],
-        gradient_norm=known["gradient_norm"],
-        iterations=known["iterations"],
-        seconds=known["seconds"],
-        reason=Reason(Status[known["status"]], known["detail"], known["first_order_goal"]),
-        counts=Counts(**known["counts"]),
-        solver=known["solver"],
+    result = Result(
+        point=_put_together(known.point, arrays),
+        cost=known.cost,
+        gradient_norm=known.gradient_norm,
+        iterations=known.iterations,
+        seconds=known.seconds,
+        reason=Reason(Status[known.status], known.detail, known.first_order_goal),
+        counts=known.counts,
+        solver=known.solver,
         rows=[],
         evaluation=None,  # type: ignore[arg-type]
-        tolerances=Tolerances(
-            tolerances["gradient"],
-            tolerances["relative"],
-            Threshold(**tolerances["curvature"]),
-            tolerances.get("distance", math.inf),  # not in files of older versions
-        ),
-        size=known["size"],
+        tolerances=known.tolerances,
+        size=known.size,
     )
     prefix = "history/"
     history = {name[len(prefix) :]: arrays[name] for name in arrays if name.startswith(prefix)}
-    provide(found, history=history)
-    if "certificate" in known:
-        direction = known.get("direction")
-        vector = None if direction is None else _put_together(direction, arrays)
-        nearness = known.get("nearness")  # not in files of older versions
-        nearness = None if nearness is None else Nearness.from_saved(nearness)
-        certificate = Certificate(**known["certificate"], direction=vector, nearness=nearness)
-        if known["flat_directions"] is not None:
-            provide(certificate, flat_directions=known["flat_directions"])
-        if known.get("distance") is not None:  # not in files of older versions
-            provide(certificate, _distance=Distance(**known["distance"]))
-        bounds = known.get("bounds", {})
-        provide(certificate, **{name: each for name, each in bounds.items() if each is not None})
-        provide(found, certificate=certificate)
-    return found
+    if len({np.shape(column) for column in history.values()}) > 1 or any(
+        np.ndim(column) != 1 for column in history.values()
+    ):
+        raise ValueError("a history with columns of several lengths")
+    provide(result, history=history)
+    if known.certificate is not None:
+        vector = None if known.direction is None else _put_together(known.direction, arrays)
+        fields = {**known.certificate, "direction": vector}
+        certificate = typed(Certificate, fields, "the certificate")
+        if known.flat_directions is not None:
+            provide(certificate, flat_directions=known.flat_directions)
+        if known.distance is not None:
+            provide(certificate, _distance=known.distance)
+        bounds = known.bounds or {}
+        provide(
+            certificate, **{name: bounds[name] for name in _BOUNDS if bounds.get(name) is not None}
+        )
+        provide(result, certificate=certificate)
+    return result
 
 
 def _taken_apart(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -157,11 +184,14 @@ def _taken_apart(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
     return {"names": list(names), "parts": parts} if names else parts
 
 
-def _put_together(nested: Any, arrays: dict[str, np.ndarray]) -> Any:
+def _put_together(nested: Any, arrays: dict[str, Any]) -> Any:
     """Undo :func:`_taken_apart`; points of named factors become dicts."""
     if isinstance(nested, str):
-        return arrays[nested]
+        return numeric(arrays[nested])
     if isinstance(nested, dict):
-        parts = [_put_together(part, arrays) for part in nested["parts"]]
-        return dict(zip(nested["names"], parts, strict=True))
-    return [_put_together(part, arrays) for part in nested]
+        names = typed(list[str], nested["names"], "the names of a point's parts")
+        return dict(zip(names, _put_together(nested["parts"], arrays), strict=True))
+    parts = [_put_together(part, arrays) for part in typed(list, nested, "the point")]
+    if not parts:
+        raise ValueError("a point without an array")
+    return parts

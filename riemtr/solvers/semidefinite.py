@@ -239,7 +239,8 @@ class SemidefiniteSolution(Summarised):
         """Save the proof to a ``.npz`` file of numbers, which can be checked without riemtr.
 
         The script ``riemtr/solvers/verify_certificate.py`` imports numpy and scipy only:
-        ``python verify_certificate.py FILE`` verifies the point, its value and the bound.
+        ``python verify_certificate.py FILE`` verifies the point, its value and the bound. The value
+        in the file is computed from the entries of C in the file, also if C is an operator.
         """
         path = Path(path)
         if path.exists() and not overwrite:
@@ -250,11 +251,12 @@ class SemidefiniteSolution(Summarised):
         arrays: dict[str, Any] = {
             "factor": self.factor,
             "multipliers": self.multipliers,
-            "value": self.value,
+            "value": float(np.vdot(self.factor, matrix @ self.factor).real),
             "lower_bound": self.lower_bound,
         }
         if scipy.sparse.issparse(matrix):
-            rows = matrix.tocsr()
+            rows = matrix.tocsr(copy=True)
+            rows.sum_duplicates()  # one place, one entry: the script refuses others
             arrays |= {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
         else:
             arrays["matrix"] = matrix
@@ -463,7 +465,7 @@ class _Search:
         """Return the inverse of the sparse dual matrix, shifted until it is definite."""
         form = self._form
         dual = form.dual_matrix(multipliers).tocsc()
-        shift = _SHIFT * (float(abs(dual).sum()) / dual.shape[0] or 1.0)
+        shift = _SHIFT * float(abs(dual).sum()) / dual.shape[0] or 1.0  # not 0 by underflow either
         while (factors := symmetric_factor(dual, shift, form.rows)) is None:
             shift *= 10.0
 

@@ -59,7 +59,7 @@ class Tolerances:
     gradient: float
     relative: float
     curvature: Threshold
-    distance: float
+    distance: float = math.inf  # not in files of older versions
 
     def gradient_at(self, here: Evaluation, curvature: float) -> float:
         """Return the gradient norm that counts as none at a point, beside a known curvature."""

@@ -16,7 +16,7 @@ from riemtr.arguments import check_positive, integer
 from riemtr.environment import environment
 from riemtr.errors import ArgumentError
 from riemtr.executors import check_backend, hired, packed, run_all
-from riemtr.files import made_folder
+from riemtr.files import made_folder, reading
 from riemtr.identity import difference, digest, is_other_source, source_of
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.store import Record, Store
@@ -148,7 +148,8 @@ def sweep(
         Store(path, {"task": task_name}, resume=resume) as records,
         watching(progress) as watch,
     ):
-        known, origins = from_records(task_name, records.records)
+        with reading(path or "the store", "the store of a sweep"):
+            known, origins = from_records(task_name, records.records)
         _check_cells(path, known, cells)
         missing = [cell for cell in ordered if _is_missing(cell, known, retry_failed)]
         if not accept_changes:

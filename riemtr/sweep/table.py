@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -13,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from riemtr.errors import ArgumentError
-from riemtr.files import write_atomically
+from riemtr.files import csv_text, reading, typed, write_atomically
 from riemtr.store import Record, read_store
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
 from riemtr.summary import Table as Rows
-from riemtr.sweep.cells import FAILURE, SECONDS, SEED, Cell, Failure, Outcome
+from riemtr.sweep.cells import FAILURE, SECONDS, SEED, Cell, Failure, Outcome, Value
 
 # Settings in the table of a summary.
 _SHOWN = 20
@@ -108,11 +106,10 @@ class Table(Summarised):
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write the table as comma-separated values, whole or not at all."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(self.columns), restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return write_atomically(Path(path), text.getvalue().encode(errors="backslashreplace"))
+        names = list(self.columns)
+        rows = ([row.get(name, "") for name in names] for row in self.rows)
+        content = csv_text([names, *rows]).encode(errors="backslashreplace")
+        return write_atomically(Path(path), content)
 
 
 def read(path: str | os.PathLike[str]) -> Table:
@@ -158,7 +155,21 @@ def read_outcomes(
     identity, records, damaged = read_store(path)
     if "task" not in identity:
         raise ArgumentError("store", f"be that of a sweep; {str(path)!r} is that of another run")
-    return (*from_records(identity["task"], records), damaged)
+    with reading(path, "the store of a sweep"):
+        return (*from_records(typed(str, identity["task"], "the task"), records), damaged)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """An outcome as a store has it."""
+
+    settings: dict[str, Value]
+    seed: int
+    values: dict[str, Value]
+    failure: Failure | None
+    seconds: float
+    cpu_seconds: float
+    made_with: str
 
 
 def from_records(
@@ -170,11 +181,10 @@ def from_records(
     for key, record in records.items():
         if "settings" not in record:
             continue
-        failure = None if record["failure"] is None else Failure(**record["failure"])
-        cell = Cell(task, record["settings"], record["seed"])
-        times = record["seconds"], record["cpu_seconds"]
-        outcomes[key] = Outcome(cell, record["values"], failure, *times)
-        made_with[key] = records.get(record["made_with"], unknown)
+        kept = typed(_Kept, record, "a cell")
+        cell = Cell(task, kept.settings, kept.seed)
+        outcomes[key] = Outcome(cell, kept.values, kept.failure, kept.seconds, kept.cpu_seconds)
+        made_with[key] = records.get(kept.made_with, unknown)
     return outcomes, made_with
 
 

@@ -165,5 +165,5 @@ def test_what_is_no_store_or_that_of_something_else_is_no_comparison(tmp_path):
             load(path)
     path.unlink()
     sweep(draw, {"n": [1]}, store=path)
-    with pytest.raises(ValueError, match="it is the store of another kind of run"):
+    with pytest.raises(ValueError, match="got: the store of another kind of run"):
         load(path)

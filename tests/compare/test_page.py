@@ -13,6 +13,7 @@ from importlib import resources
 
 import pytest
 
+import riemtr.page
 from riemtr.compare.figures import PALETTE
 from riemtr.compare.page import page_html, write_page
 from riemtr.compare.page_figures import (
@@ -113,6 +114,7 @@ def test_it_refers_to_nothing_outside(page):
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", outside)
     assert "url(" not in outside
     assert '"showSendToCloud": false' in page
+    assert page.count('Plotly.newPlot("figure-') == 4
 
 
 @pytest.mark.parametrize("made", [solver_comparison, hostile_comparison, recovery_comparison])
@@ -124,8 +126,43 @@ def test_only_scripts_of_its_own_may_run(made):
     assert re.findall(r"'sha256-([^']*)'", policy) == hashes
     assert "default-src 'none'" in policy
     assert "window.hacked" not in "".join(scripts[:1])
-    assert all("<img" not in script for script in scripts[1:])
+    assert all("<" not in script for script in scripts[1:-1])
     assert "<img src=x" not in re.sub(r"<script\b.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_a_script_that_was_smuggled_into_the_body_has_no_hash():
+    smuggled = "window.hacked = 1"
+    made = riemtr.page.page("a page", f"<p><script>{smuggled}</script></p>", ["window.ours = 1"])
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', made)[1]
+    told = {
+        script: base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+        for script in re.findall(r"<script>(.*?)</script>", made, re.DOTALL)
+    }
+    assert not told.pop(smuggled)
+    assert len(told) == 2
+    assert all(told.values())
+
+
+DRAWING = """
+const drawn = [];
+const Plotly = { newPlot: (id, data, layout, config) => {
+  if (!data.length || !layout.height || !config.responsive) throw id;
+  drawn.push(id);
+} };
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("made", [solver_comparison, hostile_comparison, recovery_comparison])
+def test_every_figure_is_drawn_where_its_place_is(made):
+    page = page_html(made())
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[1:-1]
+    program = "\n".join([DRAWING, *scripts, "console.log(JSON.stringify(drawn))"])
+    command = ["node", "-"]
+    ended = subprocess.run(
+        command, input=program, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(ended.stdout) == re.findall(r'<div id="(figure-\d)"', page)
 
 
 def test_names_are_shown_as_they_are():

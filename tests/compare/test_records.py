@@ -57,18 +57,21 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "it is empty, torn or no JSON"),
-        (b"\xff\xfe\x00", "it is empty, torn or no JSON"),
-        (b"[]", "it does not say that its format is 'riemtr comparison 1'"),
-        (b'{"format": "of another kind"}', "it does not say that its format is"),
-        (b'{"format": "riemtr comparison 1"}', "it has no 'runs'"),
-        (b'{"format": "riemtr comparison 1", "runs": 3}', "its records have another form"),
-        (b'{"format": "riemtr comparison 1", "runs": [{"reached": [], "x": 1}]}', "another form"),
+        (b"", "Expecting value"),
+        (b"\xff\xfe\x00", "codec can't decode"),
+        (b"[]", "a comparison must be an object with names"),
+        (b'{"format": "of another kind"}', "does not say that its format is 'riemtr comparison 1'"),
+        (b'{"format": "riemtr comparison 1"}', "it has no 'settings'"),
+        (b'{"format": "riemtr comparison 1", "settings": {}, "runs": 3}', "runs must be a list"),
+        (
+            b'{"format": "riemtr comparison 1", "settings": {}, "runs": [{"reached": [], "x": 1}]}',
+            "an entry 'x', which it must not have",
+        ),
     ],
 )
 def test_other_files_are_refused(content, why, tmp_path):
     path = tmp_path / "other.json"
     path.write_bytes(content)
-    said = rf"path must be a comparison that riemtr saved.*other\.json' is not: .*{why}.*; save it"
+    said = rf"other\.json must be a comparison that riemtr saved, whole; got: .*{why}"
     with pytest.raises(ValueError, match=said):
         load(path)

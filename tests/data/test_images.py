@@ -101,7 +101,7 @@ def test_errors_name_the_remedy(tmp_path):
     with pytest.raises(TypeError, match=r"source must be a path .*pass it to patches"):
         load_image(GRAY)
     (tmp_path / "text.png").write_text("not an image")
-    with pytest.raises(ValueError, match=r"source must be an image file .*convert it to PNG"):
+    with pytest.raises(ValueError, match=r"must be a whole image .* PNG or TIFF"):
         load_image(tmp_path / "text.png")
     frames = [Image.fromarray(GRAY), Image.fromarray(GRAY.T.copy()).resize((48, 40))]
     frames[0].save(tmp_path / "two.tif", save_all=True, append_images=frames[1:])

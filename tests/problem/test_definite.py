@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,8 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 from riemtr.problem import definite
-from riemtr.problem.definite import prove
+from riemtr.problem.definite import prove, sum_rounded_down
+from riemtr.problem.relaxation import Relaxation
 
 
 def with_spectrum(rng, values, kind=float):
@@ -86,3 +88,31 @@ def test_rows_that_are_not_shifted():
 def test_nothing_is_semidefinite():
     proof = prove(np.zeros((3, 3)), np.ones(3), 3, enough=0.0)
     assert (proof.shift, proof.rounding) == (0.0, 0.0)
+
+
+def test_a_sum_is_rounded_downwards():
+    rng = np.random.default_rng(3)
+    for _ in range(500):
+        terms = rng.standard_normal(rng.integers(1, 9)) * 10.0 ** rng.integers(-20, 20)
+        terms = np.concatenate([terms, rng.standard_normal(3)]).tolist()
+        exact = sum(map(Fraction, terms))
+        below = sum_rounded_down(terms)
+        assert Fraction(below) <= exact < Fraction(math.nextafter(below, math.inf))
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+def test_the_bound_of_a_matrix_with_one_value_is_not_above_it(form, kind):
+    """All feasible X have the same value where C is diagonal, or X is a single block."""
+    rng = np.random.default_rng(4)
+    for draw in range(60):
+        rows = int(rng.integers(1, 9))
+        diagonal = rng.standard_normal(rows) * 10.0 ** rng.integers(-6, 6)
+        if draw % 2:
+            matrix, block = with_spectrum(rng, diagonal, kind), rows
+        else:
+            matrix, block = np.diag(diagonal).astype(kind), 1
+        value = sum(map(Fraction, matrix.diagonal().real.tolist()))
+        found = Relaxation(form(matrix), block).bound(np.eye(rows))
+        assert Fraction(found.lower_bound) <= value
+        assert found.lower_bound == pytest.approx(float(value), abs=1e-12 * abs(diagonal).sum())

@@ -226,10 +226,10 @@ def test_a_saved_certificate_is_loaded_with_its_result(tmp_path):
 
 def test_no_file_is_a_result_but_a_saved_one(tmp_path):
     (tmp_path / "other.npz").write_bytes(b"PK\x03\x04 no archive")
-    with pytest.raises(ValueError, match="no result saved by"):
+    with pytest.raises(ValueError, match="must be a result saved by"):
         riemtr.load_result(tmp_path / "other.npz")
     np.savez(tmp_path / "array.npz", x=np.ones(3))
-    with pytest.raises(ValueError, match="no result saved by"):
+    with pytest.raises(ValueError, match="must be a result saved by"):
         riemtr.load_result(tmp_path / "array.npz")
 
 

@@ -6,12 +6,14 @@ import itertools
 import math
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import riemtr
 from riemtr.errors import ArgumentError, DoesNotApply
@@ -263,11 +265,11 @@ def claims(tmp_path_factory):
 
 def test_the_script_is_short_and_imports_nothing_else():
     lines = SCRIPT.read_text().splitlines()
-    assert len(lines) <= 60
+    assert len(lines) <= 130
     imported = {
         line.split()[1].split(".")[0] for line in lines if line.startswith(("import", "from"))
     }
-    assert imported == {"math", "sys", "numpy", "scipy"}
+    assert imported == {"math", "os", "sys", "zipfile", "numpy", "scipy"}
 
 
 @pytest.mark.parametrize("kind", ["real", "complex", "sparse", "large and sparse"])
@@ -314,20 +316,263 @@ TAMPERED = {
     "a bound of NaN": lambda c: raised(c, "lower_bound", np.nan),
     "blocks of another size": lambda c: {**c, "multipliers": c["multipliers"][:, :1, :1]},
     "fewer rows": lambda c: {**c, "factor": c["factor"][:-2]},
+    "an infinite value": lambda c: {**c, "value": np.array(-np.inf)},
+    "a value with axes": lambda c: {**c, "value": c["value"].reshape(1)},
+    "a complex bound": lambda c: {**c, "lower_bound": c["lower_bound"].astype(complex)},
+    "a bound as text": lambda c: {**c, "lower_bound": np.array("-100")},
+    "a matrix of whole numbers too large for doubles": lambda c: {
+        **c,
+        "matrix": np.full((24, 24), 2**53 + 1),
+    },
+    "no rows": lambda c: {
+        **c,
+        "factor": np.zeros((0, 3)),
+        "multipliers": np.zeros((0, 2, 2)),
+        "matrix": np.zeros((0, 0)),
+    },
 }
 
 
 @pytest.mark.parametrize("how", TAMPERED)
 def test_a_tampered_proof_is_refused(how, claims):
-    with pytest.raises((ArithmeticError, ValueError)):  # LinAlgError is a ValueError
-        verify_certificate.verify(**TAMPERED[how](claims))
+    with pytest.raises((ArithmeticError, ValueError)):
+        verify_certificate.verify(TAMPERED[how](claims))
 
 
-def test_a_tampered_file_is_refused(claims, tmp_path):
-    np.savez(tmp_path / "tampered.npz", **TAMPERED["a bound above the value"](claims))
-    outcome = checked(tmp_path / "tampered.npz")
-    assert outcome.returncode != 0
-    assert "verified" not in outcome.stdout
+def refused(path):
+    """Return the sentence by which the script refuses a file."""
+    outcome = checked(path)
+    assert outcome.returncode == 1
+    assert outcome.stdout == ""
+    (sentence,) = outcome.stderr.splitlines()
+    assert sentence.startswith("refused: ")
+    return sentence
+
+
+def test_a_tampered_file_is_refused_in_one_sentence(claims, tmp_path):
+    path = tmp_path / "tampered.npz"
+    for how, said in {
+        "a bound above the value": "the bound is not proved",
+        "a lower value": "the value is",
+        "a bound of NaN": "lower_bound must be finite",
+    }.items():
+        np.savez(path, **TAMPERED[how](claims))
+        assert said in refused(path)
+
+
+def wrapping():
+    """The sum of whole numbers wraps: the matrix of a graph seems to have an enormous bound."""
+    edges = np.triu(np.random.default_rng(0).random((9, 9)) < 0.5, 1)
+    matrix = (edges | edges.T).astype(np.uint8)
+    signs = np.ones((9, 1))
+    blocks = np.full((9, 1, 1), 250, np.uint8)
+    value = float(matrix.sum())
+    return {"factor": signs, "matrix": matrix, "multipliers": blocks, "value": value}, 100.0
+
+
+def single_precision():
+    """The trace is larger by rounding where it is summed in single precision."""
+    blocks = np.array([np.diag([2.0**24, 1.5])] * 3, np.float32)
+    matrix = scipy.linalg.block_diag(*blocks).astype(float)
+    factor = np.tile(np.eye(2), (3, 1))
+    value = float(np.trace(matrix))
+    return {"factor": factor, "matrix": matrix, "multipliers": blocks, "value": value}, value + 1.4
+
+
+def infinite_value(sign):
+    matrix = np.array([[1.0, 2.0], [2.0, 1.0]])
+    value = sign * math.inf
+    blocks = np.full((2, 1, 1), -1.0)
+    factor = np.array([[1.0], [-1.0]])
+    return {"factor": factor, "matrix": matrix, "multipliers": blocks, "value": value}, -2.1
+
+
+def three_axes():
+    """The product with a factor of three axes is another one, and the value false."""
+    form = random_form(3, 4)
+    vector = np.linalg.eigh(form)[1][:, 0]
+    factor = np.repeat((2.0 * vector / np.linalg.norm(2.0 * vector))[None, :, None], 4, axis=0)
+    value = float(np.vdot(factor, form @ factor).real)
+    blocks = np.full((4, 1, 1), np.linalg.eigvalsh(form)[0] - 0.1)
+    return {"factor": factor, "matrix": form, "multipliers": blocks, "value": value}, 4.0 * value
+
+
+def summed_in_floats():
+    """The trace of a block is below the sum of its diagonal in floats."""
+    matrix = np.diag([1.0, 1.5 * 2.0**-53])
+    claims = {"factor": np.eye(2), "matrix": matrix, "multipliers": matrix[None], "value": 1.0}
+    return claims, 1.0 + 2.0**-52
+
+
+def overflowing():
+    """The dual matrix is not finite, though C and the multipliers are."""
+    matrix = np.full((2, 2), 1e308) - np.diag([2e308 / 2, 2e308 / 2])
+    blocks = np.full((2, 1, 1), 1.7e308)
+    factor = np.array([[1.0], [-1.0]])
+    claims = {"factor": factor, "matrix": -1.7 * matrix, "multipliers": blocks, "value": 0.0}
+    return claims, -1.0
+
+
+FALSE = {
+    "numbers that overflow": overflowing,
+    "a quarter of a unit too much": summed_in_floats,
+    "whole numbers that wrap": wrapping,
+    "single precision": single_precision,
+    "a value of inf": lambda: infinite_value(1.0),
+    "a value of -inf": lambda: infinite_value(-1.0),
+    "a factor with three axes": three_axes,
+}
+
+
+@pytest.mark.parametrize("how", FALSE)
+def test_a_false_claim_is_refused(how):
+    claims, bound = FALSE[how]()
+    with pytest.raises(ArithmeticError):
+        verify_certificate.verify({**claims, "lower_bound": bound})
+
+
+def test_a_file_with_two_matrices_is_refused(claims, tmp_path):
+    path, other = tmp_path / "proof.npz", scipy.sparse.csr_matrix(-claims["matrix"])
+    rows = {"data": other.data, "indices": other.indices, "indptr": other.indptr}
+    unnamed = {"foo": other.data, "bar": other.indices, "baz": other.indptr}
+    rest = {name: array for name, array in claims.items() if name != "matrix"}
+    for arrays in ({**claims, **rows}, {**rest, **unnamed}, rest, {**claims, "about": 1.0}):
+        np.savez(path, **arrays)
+        assert "the file must hold" in refused(path)
+    np.savez(path, **claims)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("matrix.npy", archive.read("matrix.npy"))
+    assert "the file must hold" in refused(path)
+
+
+@pytest.fixture(scope="module")
+def sparse_claims(tmp_path_factory):
+    path = tmp_path_factory.mktemp("proof") / "proof.npz"
+    riemtr.solve_semidefinite(scipy.sparse.csr_matrix(random_form(4, 12))).save(path)
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def changed(array, place, value):
+    array = array.astype(np.int64)
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize("index", [12, 13, 10**6, 10**9, -3, 2**62])
+def test_an_index_out_of_range_is_refused(index, sparse_claims):
+    indices = changed(sparse_claims["indices"], 5, index)
+    with pytest.raises(ArithmeticError, match="an index is outside"):
+        verify_certificate.verify({**sparse_claims, "indices": indices})
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        lambda ends: changed(ends, 3, 10**9),
+        lambda ends: changed(changed(ends, 3, 2**63 - 1), 4, -2),  # whose differences wrap
+        lambda ends: changed(ends, 0, 1),
+        lambda ends: changed(ends, -1, 7),
+        lambda ends: ends[:-1],
+        lambda ends: ends.astype(float),
+        lambda ends: ends[:0],
+    ],
+)
+def test_inconsistent_rows_are_refused(ends, sparse_claims):
+    with pytest.raises(ArithmeticError):
+        verify_certificate.verify({**sparse_claims, "indptr": ends(sparse_claims["indptr"])})
+
+
+def test_an_entry_that_is_given_twice_is_refused(sparse_claims):
+    indices = changed(sparse_claims["indices"], 1, sparse_claims["indices"][0])
+    with pytest.raises(ArithmeticError, match="twice"):
+        verify_certificate.verify({**sparse_claims, "indices": indices})
+
+
+def saved_as(content):
+    def save(path):
+        path.write_bytes(content)
+
+    return save
+
+
+def directory(path):
+    path.mkdir()
+
+
+def pickled(path):
+    np.savez(path, factor=np.array([{}], dtype=object))
+
+
+@pytest.mark.parametrize(
+    "save", [saved_as(b""), saved_as(b"PK\x03\x04"), saved_as(b"[1]"), directory, pickled, None]
+)
+def test_a_file_that_is_no_proof_is_refused(save, tmp_path):
+    if save is not None:
+        save(tmp_path / "proof.npz")
+    refused(tmp_path / "proof.npz")
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path):
+    path = tmp_path / "proof.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("factor.npy", b"")
+        archive.filelist[0].file_size = 2**31  # as the list of members then says
+    assert "fill the memory" in refused(path)
+
+
+def test_a_file_that_was_cut_short_is_refused(claims, tmp_path):
+    np.savez(tmp_path / "proof.npz", **claims)
+    content = (tmp_path / "proof.npz").read_bytes()
+    (tmp_path / "short.npz").write_bytes(content[: len(content) // 2])
+    refused(tmp_path / "short.npz")
+
+
+DIAGONAL = np.diag(np.random.default_rng(5).standard_normal(6) * 10.0 ** np.arange(-3, 3))
+OWN = {
+    "diagonal": lambda: (DIAGONAL, 2),
+    "diagonal, sparse": lambda: (scipy.sparse.csr_matrix(DIAGONAL), 1),
+    "nothing": lambda: (np.zeros((6, 6)), 2),
+    "nothing, sparse": lambda: (scipy.sparse.csr_matrix((6, 6)), 3),
+    "a single block": lambda: (random_form(6, 6), 6),
+    "a single block, complex": lambda: (random_form(7, 4, complex), 4),
+    "a single number": lambda: (np.array([[-0.3]]), 1),
+    "whole numbers": lambda: (
+        np.triu(np.ones((5, 5), int), 1) + np.tril(np.ones((5, 5), int), -1),
+        1,
+    ),
+    "an operator": lambda: (aslinearoperator(random_form(8, 12)), 3),
+    "a complex operator": lambda: (aslinearoperator(random_form(9, 8, complex)), 2),
+    "an operator with cancellation": lambda: (cancelling(random_form(9, 8)), 2),
+    "sparse, complex": lambda: (scipy.sparse.coo_matrix(random_form(10, 9, complex)), 3),
+    "sparse, entries in parts": lambda: (in_parts(random_form(11, 6)), 2),
+    "of rank one": lambda: (-np.ones((8, 8)), 2),
+    "small": lambda: (1e-306 * random_form(12, 9), 3),
+    "large": lambda: (1e250 * random_form(12, 9), 1),
+    "sizes of all kinds": lambda: (
+        random_form(13, 9) * np.outer(*2 * [10.0 ** np.arange(-8, 1)]),
+        3,
+    ),
+}
+
+
+def cancelling(form):
+    return LinearOperator(form.shape, lambda x: (form @ x + 1e5 * x) - 1e5 * x, dtype=float)
+
+
+def in_parts(form):
+    """Return a sparse matrix whose entries are sums of two."""
+    matrix = scipy.sparse.csr_matrix(form)
+    arrays = (np.repeat(0.5 * matrix.data, 2), np.repeat(matrix.indices, 2), 2 * matrix.indptr)
+    return scipy.sparse.csr_matrix(arrays, shape=form.shape)
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_every_proof_that_is_saved_is_verified(kind, tmp_path):
+    solution = riemtr.solve_semidefinite(*OWN[kind]())
+    solution.save(tmp_path / "proof.npz")
+    words = verify_certificate.verify(verify_certificate.read(tmp_path / "proof.npz"))
+    assert f"nothing is below {solution.lower_bound!r}" in words
 
 
 # -- problems with a relaxation -------------------------------------------------------------------
