@@ -116,7 +116,7 @@ class Multistart(Summarised):
             notes.append(
                 "points: so many in one row have the same cost and the same eigenvalues of the "
                 "Hessian; they may be images of one another under a symmetry that the problem does "
-                "not name"
+                "not name: Problem(..., invariants=) names it, and they count as one"
             )
         if any(not one.isolated for one in self.minimizers):
             notes.append("minimizers with flat directions are told apart by their costs alone")
@@ -140,6 +140,11 @@ def multistart(
 ) -> Multistart:
     """Solve a problem from many starts, and merge the results into distinct minimizers.
 
+    Minimizers that are images of one another count as one if the problem names the symmetry: up to
+    ten directions, in ``Problem(..., symmetries=)``, or by numbers that the symmetry leaves as they
+    are, in ``Problem(..., invariants=)``, as permutations and reflections need it. Invariants cost
+    next to nothing, and take precedence.
+
     Parameters
     ----------
     problem : Problem or pymanopt.Problem
@@ -154,7 +159,8 @@ def multistart(
     solver : solver, optional
         :class:`riemtr.PracticalTRM` if not given.
     progress : bool or callable
-        Show how many runs have ended, or what to call with every :class:`riemtr.progress.Progress`.
+        Show how many runs have ended, and how many ends have been compared, or what to call with
+        every :class:`riemtr.progress.Progress`.
 
     Returns
     -------
@@ -201,11 +207,17 @@ def multistart(
     _check_any(results)
     known = [each for each in results if each is not None]
     numbers = [number for number, each in enumerate(results) if each is not None]
+    with watching(progress) as watch:
+
+        def tick(done: int, total: int) -> None:
+            watch(Progress("merging", done, total, time.perf_counter() - begun))
+
+        merged = distinct(problem, known, tick)
     minimizers = tuple(
         Minimizer(
             one.result, tuple(numbers[member] for member in one.members), one.isolated, one.alike
         )
-        for one in distinct(problem, known, solver)
+        for one in merged
     )
     return Multistart(results, minimizers, time.perf_counter() - begun, problem)
 

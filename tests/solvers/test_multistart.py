@@ -7,6 +7,7 @@ import pytest
 
 import riemtr
 from riemtr.errors import NonFiniteCostError
+from riemtr.solvers.distinct import distinct
 
 
 def fourth_powers(n=3):
@@ -69,6 +70,138 @@ def test_symmetries_that_are_named_are_followed():
     signs = {member: np.sign(np.linalg.det(runs.results[member].point[:2])) for member in range(12)}
     for one in runs.minimizers:
         assert len({signs[member] for member in one.members}) == 1
+
+
+class CountedEnergy:
+    """The energy of charges on a sphere; it counts how often it is asked."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return anp.sum(1.0 / (2.0 - 2.0 * anp.dot(x.T, x)[np.triu_indices(x.shape[1], 1)]))
+
+
+def charges(**named):
+    cost = CountedEnergy()
+    return cost, riemtr.Problem(riemtr.Oblique(3, 12), cost, **named)
+
+
+def turns(x):
+    units = np.zeros((3, 3, 3))
+    for number, (one, other) in enumerate(((0, 1), (0, 2), (1, 2))):
+        units[number, one, other], units[number, other, one] = 1.0, -1.0
+    return units @ x
+
+
+def images(point, count, seed, relabelled=False):
+    """Turn a point in many ways, and perhaps number its columns anew."""
+    rng = np.random.default_rng(seed)
+    turned = [np.linalg.qr(rng.standard_normal((3, 3)))[0] for _ in range(count)]
+    turned = [turn * np.sign(np.linalg.det(turn)) for turn in turned]
+    columns = [rng.permutation(12) if relabelled else np.arange(12) for _ in range(count)]
+    return [turn @ point[:, order] for turn, order in zip(turned, columns, strict=True)]
+
+
+def test_turned_points_are_one_and_relabelled_ones_only_with_invariants():
+    cost, problem = charges(symmetries=turns)
+    icosahedron = riemtr.PracticalTRM().solve(problem, rng=0).point
+    turned = riemtr.multistart(problem, images(icosahedron, 15, 1))
+    assert len(turned.minimizers) == 1
+    assert turned.minimizers[0].isolated
+    # Twenty random labellings of an icosahedron are no turns of one another. Their
+    # turns are, and all are of one kind.
+    relabelled = images(icosahedron, 20, 2, relabelled=True)
+    again = [image for point in relabelled for image in images(point, 2, 3)]
+    runs = riemtr.multistart(problem, relabelled + again)
+    assert len(runs.minimizers) == 20
+    assert all(one.count == 3 for one in runs.minimizers)
+    assert len(runs.kinds) == 1
+    assert "Problem(..., invariants=) names it" in repr(runs)
+    named = riemtr.Problem(
+        riemtr.Oblique(3, 12), cost, symmetries=turns, invariants=lambda x: np.sort(x.T @ x, None)
+    )
+    assert len(riemtr.multistart(named, relabelled + again).minimizers) == 1
+    assert len(riemtr.multistart(named, 12, rng=0).minimizers) == 1
+
+
+def test_merging_asks_for_no_cost():
+    cost, problem = charges(symmetries=turns)
+    icosahedron = riemtr.PracticalTRM().solve(problem, rng=0).point
+    results = [riemtr.PracticalTRM().solve(problem, image) for image in images(icosahedron, 8, 4)]
+    verdicts = {result.certificate.verdict for result in results}
+    assert verdicts == {"minimizer"}
+    cost.calls = 0
+    (minimizer,) = distinct(problem, results)
+    assert minimizer.count == 8
+    assert cost.calls == 0
+
+
+def test_thomson_with_twelve_charges_is_one_icosahedron():
+    case = riemtr.problems.build("thomson", rng=0)
+    runs = riemtr.multistart(case.problem, 100)
+    assert len(runs.minimizers) == 1
+    assert runs.minimizers[0].count == 100
+    solving = sum(result.seconds for result in runs.results)
+    assert runs.seconds < 5.0 * solving  # 200 times as much once, where each pair was solved again
+
+
+def test_sixteen_charges_have_two_arrangements():
+    case = riemtr.problems.build("thomson", rng=0, n=16)
+    runs = riemtr.multistart(case.problem, 40)
+    # Wales and Ulker (2006): 92.911655302 and 92.920353962.
+    assert [one.cost for one in runs.minimizers] == pytest.approx([92.911655302, 92.920353962])
+
+
+@pytest.mark.parametrize("invariants", [None, lambda x: np.ones(3)])
+def test_false_invariants_merge_no_different_costs(invariants):
+    problem = riemtr.Problem(
+        riemtr.Sphere(2), lambda x: -(x[0] ** 2) + 0.1 * x[0], invariants=invariants
+    )
+    assert len(riemtr.multistart(problem, 12, rng=0).minimizers) == 2
+
+
+def test_invariants_of_another_length_are_refused():
+    problem = riemtr.Problem(
+        riemtr.Sphere(3),
+        lambda x: -anp.sum(x**4),
+        invariants=lambda x: np.ones(1 + int(np.argmax(np.abs(x)))),
+    )
+    with pytest.raises(ValueError, match=r"invariants must return \d numbers at every point"):
+        riemtr.multistart(problem, 30, rng=0)
+
+
+def test_an_orbit_with_several_nearest_points_is_one():
+    # The cost depends on b - 3 a alone, for angles a and b; the orbit winds three times.
+    def cost(p):
+        a, b = p[0][0] + 1j * p[0][1], p[1][0] + 1j * p[1][1]
+        return -anp.real(b * anp.conj(a**3))
+
+    def along(p):
+        quarter = np.array([[0.0, -1.0], [1.0, 0.0]])
+        return [[quarter @ p[0], 3.0 * quarter @ p[1]]]
+
+    circle = riemtr.Sphere(2)
+    problem = riemtr.Problem(
+        riemtr.Product([circle, circle]), lambda x, y: cost((x, y)), symmetries=along
+    )
+    runs = riemtr.multistart(problem, 25, rng=0)
+    assert len(runs.minimizers) == 1
+    assert runs.best.cost == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("pose-graph", 1), ("hyperbolic-embedding", 2), ("phase-synchronisation", 1)],
+)
+@pytest.mark.parametrize("by_invariants", [False, True])
+def test_motions_of_registered_problems(name, count, by_invariants):
+    problem = riemtr.problems.build(name, rng=0).problem
+    if not by_invariants:
+        problem.invariants = None
+    runs = riemtr.multistart(problem, 6, rng=0)
+    assert len(runs.minimizers) == count  # trees of points in the plane have mirror images
 
 
 def test_without_names_a_flat_set_is_one():
@@ -175,7 +308,10 @@ def test_errors_of_the_cost_are_raised():
 def test_progress():
     seen = []
     riemtr.multistart(fourth_powers(), 4, progress=seen.append)
-    assert [(one.done, one.total) for one in seen] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    steps = [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert [(one.done, one.total) for one in seen if one.stage == "solving"] == steps
+    assert [(one.done, one.total) for one in seen if one.stage == "merging"] == steps
+    assert [one.stage for one in seen] == 4 * ["solving"] + 4 * ["merging"]
 
 
 def test_plot():
