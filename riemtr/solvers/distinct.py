@@ -154,7 +154,10 @@ def _place(result: Result) -> Place:
     least = known.min_eigenvalue - known.error_bound
     error = result.gradient_norm / least if least > 0.0 else math.inf
     bend = 0.0 if known.curvature is None else known.curvature.size
-    return Place(result.evaluation, known.strict, error, bend=bend)
+    here = result.evaluation
+    if here.clock.expired:  # the time of the run is not that of the comparison
+        here = here.problem.at(here.point)
+    return Place(here, known.strict, error, bend=bend)
 
 
 class Places:

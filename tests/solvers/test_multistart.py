@@ -1,5 +1,10 @@
 """Many starts: known minimizers, how often they are reached, the same bits in any process."""
 
+import os
+import signal
+import threading
+import time
+
 import autograd.numpy as anp
 import matplotlib.pyplot as plt
 import numpy as np
@@ -305,6 +310,132 @@ def test_errors_of_the_cost_are_raised():
             )
 
 
+class Disturbed:
+    """Fourth powers, with something that happens at some of the calls or in some region."""
+
+    def __init__(self, happens, calls=(), region=lambda x: False):
+        self.happens, self.calls, self.region, self.count = happens, calls, region, 0
+
+    def __call__(self, x):
+        self.count += 1
+        if self.count in self.calls or self.region(x):
+            self.happens()
+        return -anp.sum(x**4)
+
+    def gradient(self, x):
+        return -4.0 * x**3
+
+    def hessian(self, x, v):
+        return -12.0 * x**2 * v
+
+    def problem(self):
+        return riemtr.Problem(
+            riemtr.Sphere(3),
+            self,
+            euclidean_gradient=self.gradient,
+            euclidean_hessian=self.hessian,
+        )
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def signal_interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def complain():
+    raise RuntimeError("broken here")
+
+
+def far_down(x):
+    return x[2] < -0.9
+
+
+# Of eight starts the fifth is in the region that disturbs.
+EIGHT = [*riemtr.Sphere(3).random_points(np.random.default_rng(2), 8)]
+for _number, _point in enumerate(EIGHT):
+    EIGHT[_number] = np.array([*_point[:2], abs(_point[2])])
+EIGHT[4] = np.array([0.2, 0.1, -np.sqrt(0.95)])
+
+
+@pytest.mark.parametrize("happens", [interrupt, signal_interrupt])
+def test_an_interruption_keeps_the_starts_that_have_ended(happens):
+    whole = riemtr.multistart(Disturbed(happens).problem(), EIGHT)
+    costs = sum(result.counts.costs for result in whole.results[:5])
+    runs = riemtr.multistart(Disturbed(happens, calls=[costs + 3]).problem(), EIGHT)
+    done = [result is not None for result in runs.results]
+    assert runs.status is riemtr.solvers.Status.INTERRUPTED
+    assert 1 <= sum(done) < 8
+    assert done == sorted(done, reverse=True)
+    for first, second in zip(runs.results, whole.results, strict=False):
+        assert first is None or first.point.tobytes() == second.point.tobytes()
+    assert sum(one.count for one in runs.minimizers) == sum(done)
+    assert f"{sum(done)} of 8 starts: " in repr(runs)
+    assert "interrupted from the keyboard" in repr(runs)
+
+
+def test_an_interruption_of_the_first_start_is_raised():
+    for calls in ([1], [3]):
+        with pytest.raises(KeyboardInterrupt):
+            riemtr.multistart(Disturbed(interrupt, calls).problem(), EIGHT)
+
+
+@pytest.mark.parametrize("sendable", [True, False], ids=["processes", "threads"])
+def test_an_interruption_in_parallel_keeps_what_has_ended(sendable):
+    problem = Disturbed(interrupt, region=far_down).problem()
+    if not sendable:
+        problem.lock = threading.Lock()
+    runs = riemtr.multistart(problem, EIGHT, n_jobs=2)
+    assert runs.status is riemtr.solvers.Status.INTERRUPTED
+    assert runs.results[4] is None
+    assert any(result is not None for result in runs.results)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("sendable", [True, False], ids=["processes", "threads"])
+def test_a_start_that_raises_is_recorded_and_the_others_go_on(n_jobs, sendable):
+    problem = Disturbed(complain, region=far_down).problem()
+    if not sendable:
+        problem.lock = threading.Lock()
+    runs = riemtr.multistart(problem, EIGHT, n_jobs=n_jobs)
+    assert [result is None for result in runs.results] == [number == 4 for number in range(8)]
+    assert list(runs.errors) == [4]
+    assert isinstance(runs.errors[4], RuntimeError)
+    assert str(runs.errors[4]) == "broken here"
+    assert runs.status is None
+    assert sum(one.count for one in runs.minimizers) == 7
+    assert all(4 not in one.members for one in runs.minimizers)
+    assert "1 raised RuntimeError, see .errors" in repr(runs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_starts_end_with_the_time(n_jobs):
+    slow = Disturbed(lambda: time.sleep(0.02), region=lambda x: True).problem()
+    begun = time.perf_counter()
+    runs = riemtr.multistart(slow, 100, n_jobs=n_jobs, max_seconds=0.5)
+    assert time.perf_counter() - begun < 10.0
+    assert runs.status is riemtr.solvers.Status.MAX_SECONDS
+    done = sum(result is not None for result in runs.results)
+    assert 1 <= done < 100
+    assert "out of time: raise max_seconds, or take fewer starts" in repr(runs)
+    assert f"{done} of 100 starts: " in repr(runs)
+
+
+def test_without_time_the_first_start_is_returned_as_it_is():
+    runs = riemtr.multistart(fourth_powers(), EIGHT, max_seconds=0.0)
+    assert runs.results[0].status is riemtr.solvers.Status.MAX_SECONDS
+    assert runs.results[1:] == (None,) * 7
+    assert runs.best is runs.results[0]
+    plenty = riemtr.multistart(fourth_powers(), EIGHT, max_seconds=100.0)
+    endless = riemtr.multistart(fourth_powers(), EIGHT)
+    assert plenty.status is endless.status is None
+    for first, second in zip(plenty.results, endless.results, strict=True):
+        assert first.point.tobytes() == second.point.tobytes()
+        assert first.status is second.status
+
+
 def test_progress():
     seen = []
     riemtr.multistart(fourth_powers(), 4, progress=seen.append)
@@ -328,6 +459,7 @@ def test_plot():
         ({"starts": 0}, "starts must be a positive integer, or a list of points; got 0"),
         ({"starts": "many"}, "start"),
         ({"n_jobs": 0}, "n_jobs must be a positive integer"),
+        ({"max_seconds": -1.0}, "max_seconds must be a number of at least 0; got -1.0"),
         ({"rng": "a"}, "rng must be"),
         ({"solver": 3}, "solver must have a method solve"),
         ({"starts": [np.ones(3)]}, "start must have norm 1"),
