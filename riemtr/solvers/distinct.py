@@ -25,7 +25,7 @@ from riemtr.errors import ArgumentError
 from riemtr.manifolds.arrays import as_real
 from riemtr.problem import Evaluation, Problem
 from riemtr.solvers.certificate import MINIMIZER
-from riemtr.solvers.orbits import MOST_DIRECTIONS, Orbits
+from riemtr.solvers.orbits import Orbits
 from riemtr.solvers.result import Result
 
 # Difference of two costs, over their size, that is none.
@@ -268,11 +268,12 @@ class Places:
         """Whether a motion along the problem's symmetries leads from one place to another."""
         here = place.evaluation
         named = self.problem.symmetries is not None and self.problem.invariants is None
-        followed = 0 < len(here.symmetries) <= MOST_DIRECTIONS
-        if not (named and place.isolated and followed):
+        if not (named and place.isolated and len(here.symmetries)):
             return False
         first, new = self._places[number], len(self._places)
         self._orbits = self._orbits or Orbits(self.problem)
+        if not self._orbits.follow(place.point):
+            return False
         for place_number, point in ((number, first.point), (new, place.point)):
             if place_number not in self._ends:
                 self._ends[place_number] = self._orbits.end(point)
@@ -319,9 +320,14 @@ def same_cost(first: Place, second: Place) -> bool:
 
 
 def _cost_error(place: Place) -> float:
-    """Return a difference of costs that is none, of points that are never told apart included."""
-    size = max(abs(place.cost), place.evaluation.conversion_size)
-    return max(_SAME_COST * size, place.bend * _least(place) ** 2)
+    """Return a difference of costs that is none, of points that are never told apart included.
+
+    An isolated point is no lower than its slope allows within the distance from the exact point.
+    """
+    here = place.evaluation
+    size = max(abs(place.cost), here.conversion_size)
+    above = here.gradient_norm * place.error if place.isolated else 0.0
+    return max(_SAME_COST * size, place.bend * _least(place) ** 2, above)
 
 
 def _least(place: Place) -> float:

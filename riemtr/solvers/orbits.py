@@ -33,7 +33,7 @@ _FLAT = 1e-3
 # along others turn fast around almost nothing.
 _INDEPENDENT = 1e-3
 # Directions at most: with more, a motion takes longer than the descent to a point.
-MOST_DIRECTIONS = 10
+_MOST_DIRECTIONS = 10
 # Steps of a flow at most, each of which may be as long as a turn by one radian.
 _MOST_FLOW_STEPS = 20
 # Further places of an orbit from which the first point is moved, to learn whether the squared
@@ -60,6 +60,11 @@ class Orbits:
         self.problem, self._manifold = problem, problem.geometry
         self._reference = as_real(problem.random_point(np.random.default_rng(_SEED)))
         self._trials, self._tried = _TRIALS, False
+
+    def follow(self, point: Any) -> bool:
+        """Whether orbits are followed: along few directions, arranged as the point's arrays are."""
+        rows = self._directions(as_real(point), point)
+        return 0 < len(rows) <= _MOST_DIRECTIONS and rows.shape[1] == as_real(point).size
 
     def end(self, point: Any) -> np.ndarray:
         """Return the point of the orbit that is nearest to the reference, as real numbers.

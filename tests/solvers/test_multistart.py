@@ -13,6 +13,7 @@ import pytest
 import riemtr
 from riemtr.errors import NonFiniteCostError
 from riemtr.solvers.distinct import distinct
+from riemtr.solvers.orbits import Orbits
 
 
 def fourth_powers(n=3):
@@ -207,6 +208,47 @@ def test_motions_of_registered_problems(name, count, by_invariants):
         problem.invariants = None
     runs = riemtr.multistart(problem, 6, rng=0)
     assert len(runs.minimizers) == count  # trees of points in the plane have mirror images
+
+
+def test_imprecise_minimizers_of_vanishing_cost_are_one():
+    # All rotations of one diagonal matrix; the cost is so flat that eigenvalues are off by 1e-4.
+    def cost(x):
+        square = anp.dot(x, x)
+        traces = anp.trace(x), anp.trace(square), anp.trace(anp.dot(x, square))
+        return (traces[0] - 6.0) ** 2 + (traces[1] - 14.0) ** 2 + (traces[2] - 36.0) ** 2
+
+    def turned(x):
+        for one, other in ((0, 1), (0, 2), (1, 2)):
+            turn = np.zeros((3, 3))
+            turn[one, other], turn[other, one] = 1.0, -1.0
+            yield turn @ x - x @ turn
+
+    problem = riemtr.Problem(riemtr.PositiveDefinite(3), cost, symmetries=turned)
+    runs = riemtr.multistart(problem, 10)
+    assert len(runs.minimizers) == 1
+    assert runs.minimizers[0].isolated
+
+
+def test_directions_that_are_arranged_as_no_point_is_are_not_followed():
+    matrix = np.random.default_rng(6).standard_normal((5, 4))
+
+    def turned(x):
+        u, s, _ = x
+        turn = np.zeros((5, 5))
+        turn[0, 1], turn[1, 0] = 1.0, -1.0
+        moved = turn @ u * s
+        return [[moved - u @ (u.T @ moved), u.T @ moved, np.zeros((4, 2))]]
+
+    manifold = riemtr.FixedRank(5, 4, 2)
+    # The cost asks for the last three rows alone.
+    problem = riemtr.Problem(
+        manifold,
+        lambda u, s, vt: anp.sum((anp.dot(u * s, vt) - matrix)[2:] ** 2),
+        symmetries=turned,
+    )
+    point = manifold.random_point(0)
+    assert not Orbits(problem).follow(point)
+    assert Orbits(charges(symmetries=turns)[1]).follow(riemtr.Oblique(3, 12).random_point(0))
 
 
 def test_without_names_a_flat_set_is_one():
