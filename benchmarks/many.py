@@ -3,6 +3,11 @@
 First, ``riemtr.multistart`` with 200 starts of Thomson's problem for 100 charges, by one process
 and by two: seconds, their ratio, and whether all bits agree. Starting processes is included.
 
+Then what it takes to merge minimizers that are images of one another: seconds of processor time of
+the solves and of all the rest, and how many are left. Twelve charges end at one icosahedron, turned
+and numbered in many ways. Riesz energies by autograd name nothing, turns, or turns and all inner
+products in order; `thomson` is the registered problem, which names both.
+
 Then 10,000 problems of one shape each, by ``riemtr.solve_many``, certificates included, beside a
 loop of ``riemtr.PracticalTRM`` and of pymanopt's TrustRegions over some of them: Rayleigh
 quotients on S^9, Wahba's problem on SO(3), covariances on SPD(3). Microseconds for each problem;
@@ -23,6 +28,7 @@ from benchmarks.timing import one_blas_thread, settings
 
 one_blas_thread()
 
+import autograd.numpy as anp  # noqa: E402
 import numpy as np  # noqa: E402
 import pymanopt  # noqa: E402
 from pymanopt import manifolds as peers  # noqa: E402
@@ -194,12 +200,57 @@ def many_starts(charges: int, starts: int) -> None:
     print(runs[1])
 
 
+def riesz(invariants: bool, turns: bool) -> riemtr.Problem:
+    """Return the sum of 1 / distance^2 of twelve points, and what is named of its symmetries."""
+    upper = np.triu_indices(12, 1)
+    units = np.zeros((3, 3, 3))
+    for number, (one, other) in enumerate(zip(*np.triu_indices(3, 1), strict=True)):
+        units[number, one, other], units[number, other, one] = 1.0, -1.0
+    return riemtr.Problem(
+        riemtr.Oblique(3, 12),
+        lambda x: anp.sum(1.0 / (2.0 - 2.0 * anp.dot(x.T, x)[upper])),
+        symmetries=(lambda x: units @ x) if turns else None,
+        invariants=(lambda x: np.sort(x.T @ x, axis=None)) if invariants else None,
+    )
+
+
+def merging(counts: tuple[int, ...]) -> None:
+    cases = {
+        "Riesz, nothing named": riesz(False, False),
+        "Riesz, turns": riesz(False, True),
+        "Riesz, turns and products": riesz(True, True),
+        "thomson": riemtr.problems.build("thomson", rng=0).problem,
+    }
+    print("\nmerging the minimizers of twelve charges, seconds of processor time")
+    print(f"{'problem':<28}{'starts':>8}{'solves':>10}{'the rest':>10}{'minimizers':>12}")
+    for name, problem in cases.items():
+        riemtr.multistart(problem, 2, rng=0)
+        for starts in counts:
+            moments: list[float] = []
+            ends: list[str] = []
+
+            def note(now: Any, moments: list[float] = moments, ends: list[str] = ends) -> None:
+                moments.append(time.process_time())
+                ends.append(now.stage)
+
+            begin = time.process_time()
+            runs = riemtr.multistart(problem, starts, rng=0, progress=note)
+            end = time.process_time()
+            solved = moments[ends.count("solving") - 1]
+            print(
+                f"{name:<28}{starts:>8}{solved - begin:>10.2f}{end - solved:>10.2f}"
+                f"{len(runs.minimizers):>12}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few starts and few problems")
     arguments = parser.parse_args()
     print(settings())
     many_starts(*((7, 8) if arguments.quick else (100, 200)))
+    merging((10,) if arguments.quick else (40, 100))
     small_problems(*((200, 5) if arguments.quick else (10_000, 200)))
 
 

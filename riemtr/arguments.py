@@ -71,20 +71,30 @@ def check_positive(name: str, value: Any, or_else: str = "") -> None:
 def integer(name: str, value: Any, low: int = 1, high: int | None = None, or_else: str = "") -> int:
     """Return an integer from ``low`` to ``high``, or raise an error that names the parameter.
 
-    The error also names what else it may be.
+    The error also names what else it may be, and the integers next to a number that is none.
 
     Examples
     --------
     >>> integer("rows", 2.5)
     Traceback (most recent call last):
     ...
-    riemtr.errors.ArgumentError: rows must be an integer of at least 1; got 2.5
+    riemtr.errors.ArgumentError: rows must be an integer of at least 1; got 2.5: pass 2 or 3
     """
     number = as_integer(value)
     if number is None or number < low or (high is not None and number > high):
         limits = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise ArgumentError(name, f"be an integer {limits}{or_else}", value)
+        near = [] if number is not None else _integers_beside(value)
+        allowed = [each for each in near if low <= each and (high is None or each <= high)]
+        remedy = f"pass {' or '.join(map(str, allowed))}" if allowed else ""
+        raise ArgumentError(name, f"be an integer {limits}{or_else}", value, remedy)
     return number
+
+
+def _integers_beside(value: Any) -> list[int]:
+    """Return the integers next to a finite number, one if it is whole."""
+    if not (is_real(value) and math.isfinite(value)):
+        return []
+    return sorted({math.floor(value), math.ceil(value)})
 
 
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:

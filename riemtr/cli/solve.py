@@ -211,7 +211,7 @@ def solve(
             screen.print(f"{title}: {runs.summary().title}", highlight=False)
             screen.print(runs.summary())
         _save(out, plot, runs.best, runs, title, about, force, quiet)
-        raise typer.Exit(0 if runs.minimizers else 1)
+        raise typer.Exit(0 if runs.minimizers and runs.status is None else 1)
     screen = console()
     climbed: tuple[tuple[str, str], ...] = ()
     if solver is MethodName.staircase:

@@ -27,6 +27,7 @@ from riemtr.problem.shared_work import Autodiff, SharedWorkCost
 _OTHER_FUNCTIONS = {
     "preconditioner": "preconditioner(point, vector)",
     "symmetries": "symmetries(point)",
+    "invariants": "invariants(point)",
 }
 
 
@@ -78,6 +79,13 @@ class Problem(Generic[P]):
     symmetries : callable, optional
         ``symmetries(point)``, a list of tangent vectors along which the cost does not change, as
         where it is the same for all rotations of a point. Curvature is then looked at across them.
+        Their order is the same at all points.
+    invariants : callable, optional
+        ``invariants(point)``, numbers that are the same at two points of equal cost if and only if
+        a symmetry of the cost exchanges the points. It names symmetries that no direction names,
+        such as permutations and reflections: for the unknown positions ``x`` of like charges,
+        ``np.sort(x.T @ x, axis=None)``. :func:`riemtr.multistart` and
+        :func:`riemtr.theory.critical_points` count such points as one, and rely on it.
     hessian_lipschitz : float or callable, optional
         How fast the Hessian changes at most: a Lipschitz constant, for all ``|v| <= radius``, of
         the Hessian of ``v -> cost(exp(point, v))`` on the tangent space; a number, or
@@ -112,6 +120,7 @@ class Problem(Generic[P]):
         riemannian_hessian: Callable[..., Any] | None = None,
         preconditioner: Callable[[Any, Any], Any] | None = None,
         symmetries: Callable[[Any], Any] | None = None,
+        invariants: Callable[[Any], Any] | None = None,
         hessian_lipschitz: float | Callable[[Any, float], float] | None = None,
         autodiff: str | Autodiff = "autograd",
     ):
@@ -121,7 +130,8 @@ class Problem(Generic[P]):
             "euclidean_hessian": euclidean_hessian,
             "riemannian_hessian": riemannian_hessian,
         }
-        _check_callables({**given, "preconditioner": preconditioner, "symmetries": symmetries})
+        others = {"preconditioner": preconditioner, "symmetries": symmetries}
+        _check_callables({**given, **others, "invariants": invariants})
         differentiated = backend(autodiff)
         gradient = riemannian_gradient if euclidean_gradient is None else euclidean_gradient
         hessian = riemannian_hessian if euclidean_hessian is None else euclidean_hessian
@@ -134,6 +144,7 @@ class Problem(Generic[P]):
         self.layout = self.geometry.point_layout
         self.preconditioner = preconditioner
         self.symmetries = symmetries
+        self.invariants = invariants
         if hessian_lipschitz is not None and not callable(hessian_lipschitz):
             check_nonnegative("hessian_lipschitz", hessian_lipschitz)
         self.hessian_lipschitz = hessian_lipschitz

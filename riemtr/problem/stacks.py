@@ -10,6 +10,7 @@ import numpy as np
 from riemtr.errors import ArgumentError
 from riemtr.manifolds import Manifold, TangentSpace
 from riemtr.problem.books import Counts, lazy
+from riemtr.problem.differences import OFF_DOMAIN, UNFINISHED
 
 
 class Stack:
@@ -97,14 +98,13 @@ class StackEvaluation:
     def cost(self) -> np.ndarray:
         """The costs."""
         self.counts.costs += len(self)
-        return _shaped("cost", self.stack.cost(self.points, *self.data), (len(self),))
+        return self._called("cost", self.stack.cost, (len(self),))
 
     @lazy
     def euclidean_gradient(self) -> np.ndarray:
         """The Euclidean gradients."""
         self.counts.gradients += len(self)
-        found = self.stack.gradient(self.points, *self.data)
-        return _shaped("euclidean_gradient", found, self.points.shape)
+        return self._called("euclidean_gradient", self.stack.gradient, self.points.shape)
 
     @lazy
     def gradient(self) -> np.ndarray:
@@ -115,9 +115,33 @@ class StackEvaluation:
         """Return the Riemannian Hessian products with a vector each."""
         self.counts.hessian_products += len(self)
         own = vectors if self.space.plain else self.space.embed(vectors)
-        found = self.stack.hessian(self.points, own, *self.data)
-        image = _shaped("euclidean_hessian", found, self.points.shape)
+        image = self._called("euclidean_hessian", self.stack.hessian, self.points.shape, own)
         return self.space.hessian(self.euclidean_gradient, image, vectors)
+
+    def _called(
+        self, name: str, function: Callable[..., Any], shape: tuple[int, ...], *vectors: np.ndarray
+    ) -> np.ndarray:
+        """Return the values of a function of the user's, NaN for problems that raise errors.
+
+        One singular matrix makes functions of numpy raise for a whole stack. The problems are then
+        asked one by one; if all of them raise, so does this.
+        """
+        arrays = (self.points, *vectors, *self.data)
+        try:
+            return _shaped(name, function(*arrays), shape)
+        except (*UNFINISHED, ArgumentError):
+            raise
+        except OFF_DOMAIN as error:
+            values, raised = np.full(shape, np.nan), 0
+            for number in range(len(self)):
+                single = tuple(each[number : number + 1] for each in arrays)
+                try:
+                    values[number] = _shaped(name, function(*single), (1, *shape[1:]))[0]
+                except OFF_DOMAIN:
+                    raised += 1
+            if raised == len(self):
+                raise error
+            return values
 
     def hessian_matrices(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the matrices of the Hessians, and the vectors that their rows belong to.

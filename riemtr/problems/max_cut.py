@@ -97,6 +97,7 @@ def max_cut(
         manifold,
         QuadraticCost(half, TransposedRows(), relaxation=Relaxation(half)),
         symmetries=_turned if named else None,
+        invariants=_inner_products if named else None,
     )
     truth = Truth(details={"weights": matrix, "best_cut": _rounding(matrix, degrees.sum())})
     return Case(problem, manifold.random_point(rng), truth)
@@ -121,6 +122,11 @@ def _checked(weights: Any) -> scipy.sparse.csr_matrix:
             "weights", "be finite and symmetric", remedy="pass (W + W.T) / 2 if that is meant"
         )
     return matrix
+
+
+def _inner_products(point: np.ndarray) -> np.ndarray:
+    """Return all inner products of columns, which turns and reflections leave as they are."""
+    return point.T @ point
 
 
 def _turned(point: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ from riemtr.problems.random_data import (
     skew_units,
 )
 from riemtr.problems.registry import Case, Truth, register
-from riemtr.problems.synchronisation import turn_residuals, turned_together
+from riemtr.problems.synchronisation import relative_rotations, turn_residuals, turned_together
 
 # Added to the diagonal of the normal equations, relative to it: they are singular along motions of
 # all poses at once, and a thousandth of this or a hundred times as much does nearly as well.
@@ -108,7 +108,11 @@ def pose_graph(
     rows = PoseRows(d, k)
     cost = LeastSquaresCost(_residuals(graph), rows, partial(_relaxation, graph=graph))
     problem = Problem(
-        manifold, cost, symmetries=_moved_together, preconditioner=_NormalEquations(cost)
+        manifold,
+        cost,
+        symmetries=_moved_together,
+        invariants=_relative_poses,
+        preconditioner=_NormalEquations(cost),
     )
 
     exact = planted is not None and noise == 0.0
@@ -267,6 +271,13 @@ def _moved_together(point: Any) -> list[Any]:
     still = np.zeros_like(rotations)
     shifted = [[still, np.broadcast_to(unit, places.shape)] for unit in np.eye(d)]
     return turned + shifted
+
+
+def _relative_poses(point: Any) -> np.ndarray:
+    """Return the poses as the first one sees them, which a motion of all at once leaves alone."""
+    rotations, places = point
+    seen = (places - places[0]) @ rotations[0]
+    return np.concatenate([relative_rotations(rotations).ravel(), seen.ravel()])
 
 
 def _pose_distance(point: Any, planted: list[np.ndarray]) -> float:

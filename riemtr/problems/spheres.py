@@ -37,6 +37,11 @@ def _turned(point: np.ndarray) -> np.ndarray:
     return skew_units(len(point)) @ point
 
 
+def _inner_products(point: np.ndarray) -> np.ndarray:
+    """Return all inner products in order, which turns, reflections and other numbers leave."""
+    return np.sort(point.T @ point, axis=None)
+
+
 def sharp_inner_products(dimension: int, n: int) -> list[tuple[float, int]]:
     """Return the inner products of a point with the others, and how often each comes, if known.
 
@@ -122,9 +127,11 @@ def thomson(rng: np.random.Generator, n: int = 12, dimension: int = 3) -> Case:
     .. math:: \min_{|x_1| = \dots = |x_n| = 1} \sum_{i<j} \frac{1}{|x_i - x_j|}
 
     on the manifold ``Oblique(dimension, n)``, whose points have the positions as columns. All
-    points may be turned at once, which is named as symmetries (3 of them in space). The number of
-    minimizers that are not global grows fast with n; up to n = 15 there are none in space, as far
-    as anybody knows.
+    points may be turned at once, which is named as symmetries (3 of them in space). Arrangements
+    that differ by a turn, a reflection or the numbering of the charges have the same inner
+    products, which are named as invariants, and count as one minimizer. The number of minimizers
+    that are not global grows fast with n; up to n = 15 there are none in space, as far as anybody
+    knows.
 
     The minimum is known for universally optimal configurations: n up to dimension + 1, n = 2
     dimension, any n on a circle, and the icosahedron, n = 12 in space, the default. For all others
@@ -152,7 +159,7 @@ def thomson(rng: np.random.Generator, n: int = 12, dimension: int = 3) -> Case:
     known = sharp_inner_products(dimension, n)
     energy = 0.5 * n * sum(count / math.sqrt(2.0 - 2.0 * product) for product, count in known)
     truth = Truth(cost=energy if known else None)
-    problem = Problem(manifold, CoulombCost(), symmetries=_turned)
+    problem = Problem(manifold, CoulombCost(), symmetries=_turned, invariants=_inner_products)
     return Case(problem, manifold.random_point(rng), truth)
 
 
@@ -263,8 +270,9 @@ def packing(
 
     which exceeds the maximum by :math:`\varepsilon \log(n(n-1)/2)` at most, on the manifold
     ``Oblique(dimension, n)``, whose points have the positions as columns. It is Manopt's
-    demonstration problem. All points may be turned at once, which is named as symmetries. The cost
-    offers itself with larger :math:`\varepsilon`, which solvers may pass first (continuation).
+    demonstration problem. All points may be turned at once, which is named as symmetries, and the
+    inner products of all pairs are named as invariants. The cost offers itself with larger
+    :math:`\varepsilon`, which solvers may pass first (continuation).
 
     The minimum is known for universally optimal configurations, since the exponential is completely
     monotonic: n up to dimension + 1, n = 2 dimension, any n on a circle, and the icosahedron,
@@ -298,7 +306,8 @@ def packing(
         products, counts = np.array(known).T
         least = smoothing * float(logsumexp(products / smoothing, b=0.5 * n * counts))
     truth = Truth(cost=least)
-    problem = Problem(manifold, PackingCost(smoothing), symmetries=_turned)
+    cost = PackingCost(smoothing)
+    problem = Problem(manifold, cost, symmetries=_turned, invariants=_inner_products)
     return Case(problem, manifold.random_point(rng), truth)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from riemtr.arguments import check_nonnegative, integer
 from riemtr.manifolds import Oblique, Rotations
+from riemtr.manifolds.arrays import as_real
 from riemtr.problem import Problem
 from riemtr.problem.quadratic import (
     ComplexRows,
@@ -75,6 +76,7 @@ def phase_synchronisation(rng: np.random.Generator, n: int = 60, noise: float = 
         manifold,
         QuadraticCost(-hermitian, ComplexRows(), relaxation=Relaxation(-hermitian)),
         symmetries=lambda point: [np.stack([-point[1], point[0]])],
+        invariants=_relative_phases,
     )
 
     def error(point: np.ndarray) -> float:
@@ -147,7 +149,7 @@ def rotation_averaging(
     rows = FrameRows(d, k)
     residuals = turn_residuals(tails, heads, measured, np.ones(len(tails)), k)
     cost = LeastSquaresCost(residuals, rows, partial(Relaxation, block=d))
-    problem = Problem(manifold, cost, symmetries=turned_together)
+    problem = Problem(manifold, cost, symmetries=turned_together, invariants=relative_rotations)
 
     def error(point: np.ndarray) -> float:
         return turn_distance(point, planted)
@@ -181,6 +183,17 @@ def turn_residuals(
     at_heads = block_rows(first, d * heads, roots * np.eye(d), shape)
     at_tails = block_rows(first, d * tails, roots * measured.swapaxes(1, 2), shape)
     return at_heads - at_tails
+
+
+def _relative_phases(point: np.ndarray) -> np.ndarray:
+    """Return the phases relative to the first, which turns of all at once leave as they are."""
+    phases = point[0] + 1j * point[1]
+    return as_real(phases * phases[0].conj())
+
+
+def relative_rotations(point: np.ndarray) -> np.ndarray:
+    """Return the rotations relative to the first, which a turn of all at once leaves as it was."""
+    return point[0].T @ point
 
 
 def turned_together(point: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from riemtr.arguments import check_nonnegative
+from riemtr.arguments import check_nonnegative, integer, is_real
 from riemtr.errors import ArgumentError, NonFiniteCostError
 from riemtr.problem import Evaluation, Problem
 from riemtr.solvers.iteration import Observer
@@ -16,8 +16,9 @@ _TANGENCY = 1e-3  # what may be outside the tangent space, in single precision a
 
 
 def check_limits(max_iterations: Any, max_seconds: Any) -> None:
-    """Check the limits of a solver."""
-    check_nonnegative("max_iterations", max_iterations)
+    """Check the limits of a solver: a number of iterations, perhaps infinite, and seconds."""
+    if not (is_real(max_iterations) and max_iterations == math.inf):
+        integer("max_iterations", max_iterations, low=0, or_else=", or math.inf")
     check_nonnegative("max_seconds", max_seconds)
 
 

@@ -1,10 +1,15 @@
 """Which of many points where the gradient vanishes are the same.
 
-Two isolated ones are the same if they are as close as their own accuracy, or if one is brought
-there along directions that the problem names as symmetries. Whether two others are images of each
-other under a symmetry that nobody named cannot be known; but such images have the same cost and the
-same eigenvalues of the Hessian, so that it can be said where this may be so. Points with flat
-directions are not isolated: where their costs agree they are taken for parts of one set.
+Two isolated points of equal cost are the same if they are as close as their own accuracy, if the
+invariants that the problem names agree, or, if the problem names directions as symmetries and no
+invariants, if a motion along these directions leads from one point to the other
+(:mod:`riemtr.solvers.orbits`). None of that solves anything again: each point is moved once, and
+only if another point has the same cost.
+
+Whether two other points are images of each other under a symmetry that the problem does not name
+cannot be known. But such images have the same cost and the same eigenvalues of the Hessian, so that
+``alike`` can report where it may be so. Points with flat directions are not isolated: where their
+costs agree, and their invariants if the problem names any, they are taken for parts of one set.
 """
 
 from __future__ import annotations
@@ -16,9 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.manifolds.arrays import as_real, from_real
+from riemtr.errors import ArgumentError
+from riemtr.manifolds.arrays import as_real
 from riemtr.problem import Evaluation, Problem
 from riemtr.solvers.certificate import MINIMIZER
+from riemtr.solvers.orbits import Orbits
 from riemtr.solvers.result import Result
 
 # Difference of two costs, over their size, that is none.
@@ -30,17 +37,13 @@ _SLACK = 10.0
 _ROUNDINGS = 10.0
 # The same beyond which they always are.
 _FAR = 1e-2
-# Difference of two Hessians' eigenvalues, over the largest, that is none.
-_SAME_SPECTRUM = 1e-5
+# Difference of two Hessians' eigenvalues, or of two points' invariants, over the largest, that is
+# none.
+_SAME_INVARIANTS = 1e-5
 # Dimension up to which all eigenvalues are compared.
 _MOST_EIGENVALUES = 300
-# Rounds of moving a point along its orbit towards another.
-_MOST_ROUNDS = 100
-# Length of a move along an orbit, over the manifold's typical distance: it follows the orbit's
-# tangent, and longer moves would leave the orbit.
-_LONGEST_MOVE = 0.05
-# Share of a distance that a round must take away.
-_PROGRESS = 1e-6
+# Seed of the direction along which invariants are measured, chosen by nobody.
+_SEED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,9 @@ class Minimizer:
         return len(self.members)
 
 
-def distinct(problem: Problem, results: Sequence[Result], solver: Any) -> tuple[Minimizer, ...]:
+def distinct(
+    problem: Problem, results: Sequence[Result], tick: Callable[[int, int], Any] = lambda *_: None
+) -> tuple[Minimizer, ...]:
     """Merge results that are certified minimizers into distinct ones, the lowest first.
 
     Parameters
@@ -91,17 +96,18 @@ def distinct(problem: Problem, results: Sequence[Result], solver: Any) -> tuple[
     problem : Problem
     results : sequence of Result
         With certificates; those that are no minimizers are left out.
-    solver : solver
-        Brings a point that was moved along a symmetry back to where the gradient vanishes.
+    tick : callable
+        ``tick(done, total)``, called with every result that has been compared.
     """
     certified = [
         number for number, each in enumerate(results) if each.certificate.verdict == MINIMIZER
     ]
     certified.sort(key=lambda number: (results[number].cost, number))
-    known = Places(problem, lambda place, moved: solver.solve(problem, moved).evaluation)
+    known = Places(problem)
     groups: dict[int, list[int]] = {}
-    for number in certified:
+    for done, number in enumerate(certified, 1):
         groups.setdefault(known.number_of(_place(results[number])), []).append(number)
+        tick(done, len(certified))
     alike = kinds(known)
     return tuple(
         Minimizer(results[group[0]], tuple(sorted(group)), known[place].isolated, alike[place])
@@ -148,7 +154,10 @@ def _place(result: Result) -> Place:
     least = known.min_eigenvalue - known.error_bound
     error = result.gradient_norm / least if least > 0.0 else math.inf
     bend = 0.0 if known.curvature is None else known.curvature.size
-    return Place(result.evaluation, known.strict, error, bend=bend)
+    here = result.evaluation
+    if here.clock.expired:  # the time of the run is not that of the comparison
+        here = here.problem.at(here.point)
+    return Place(here, known.strict, error, bend=bend)
 
 
 class Places:
@@ -157,14 +166,15 @@ class Places:
     Parameters
     ----------
     problem : Problem
-    back : callable
-        ``back(place, point)`` is the evaluation where the gradient vanishes near a point that was
-        moved from a place along the problem's symmetries, or None.
     """
 
-    def __init__(self, problem: Problem, back: Callable[[Place, Any], Evaluation | None]):
-        self.problem, self._back = problem, back
+    def __init__(self, problem: Problem):
+        self.problem = problem
         self._places: list[Place] = []
+        # By the numbers of places: their invariants, and where they end on their orbits.
+        self._invariants: dict[int, np.ndarray] = {}
+        self._orbits: Orbits | None = None
+        self._ends: dict[int, np.ndarray] = {}
         # Costs and arrays of all places, in arrays with room for more.
         self._costs, self._arrays = np.zeros(0), np.zeros((0, 0))
 
@@ -179,11 +189,21 @@ class Places:
 
     def number_of(self, place: Place) -> int:
         """Return the number of the place that a place is, a new one where it is none of them."""
-        for number in self._candidates(place):
-            if self._is_same(self._places[number], place):
-                return int(number)
+        candidates = [
+            int(number)
+            for number in self._candidates(place)
+            if _comparable(self._places[number], place)
+        ]
+        new = len(self._places)
+        self._ends.pop(new, None)  # of the last place, if that was none
+        if self.problem.invariants is not None:
+            self._invariants[new] = self._invariants_at(place.point)
+        for same in (self._is_near, self._has_same_invariants, self._is_on_orbit):
+            for number in candidates:
+                if same(number, place):
+                    return number
         self._keep(place)
-        return len(self._places) - 1
+        return new
 
     def _candidates(self, place: Place) -> np.ndarray:
         """Return the places of the same cost, those first whose arrays are near."""
@@ -208,40 +228,59 @@ class Places:
         self._costs[count], self._arrays[count] = place.cost, flat
         self._places.append(place)
 
-    def _is_same(self, first: Place, second: Place) -> bool:
-        if first.isolated != second.isolated or first.index != second.index:
-            return False
-        if not same_cost(first, second):
-            return False
-        if not first.isolated:
-            return True
-        manifold = self.problem.geometry
-        near = _SLACK * (first.error + second.error)
-        near = min(max(near, _least(first)), _FAR * manifold.typical_dist)
-        if manifold.separation(first.point, second.point) <= near:
-            return True
-        return self.problem.symmetries is not None and self._is_on_orbit(first, second, near)
+    def _is_near(self, number: int, place: Place) -> bool:
+        """Whether a place is no farther from another than their accuracy; or has flat directions.
 
-    def _is_on_orbit(self, first: Place, second: Place, near: float) -> bool:
-        """Whether moves along the problem's symmetries lead from one place to another."""
-        manifold, target = self.problem.geometry, second.point
-        here, distance = first.evaluation, manifold.separation(first.point, target)
-        for _ in range(_MOST_ROUNDS):
-            moved = _towards(here, target, distance)
-            if moved is None:
-                return False
-            # A move follows the orbit's tangent: a step or two bring it back to where the gradient
-            # vanishes.
-            back = self._back(first, moved)
-            if back is None:
-                return False
-            closer = manifold.separation(back.point, target)
-            if closer <= near:
-                return True
-            if closer > (1.0 - _PROGRESS) * distance:
-                return False
-            here, distance = back, closer
-        return False
+        Without invariants nothing tells places with flat directions apart but their costs.
+        """
+        first = self._places[number]
+        if not place.isolated:
+            return self.problem.invariants is None
+        separation = self.problem.geometry.separation(first.point, place.point)
+        return separation <= _nearness(first, place)
+
+    def _has_same_invariants(self, number: int, place: Place) -> bool:
+        if self.problem.invariants is None:
+            return False
+        first, second = self._invariants[number], self._invariants[len(self._places)]
+        if first.shape != second.shape:
+            raise ArgumentError(
+                "invariants", f"return {first.size} numbers at every point", second.size
+            )
+        if _agree(first, second):
+            return True
+        # Points are not exact, and their invariants change with them.
+        near = _nearness(self._places[number], place)
+        return bool(np.linalg.norm(first - second) <= near * self._rate(place, second))
+
+    def _rate(self, place: Place, invariants: np.ndarray) -> float:
+        """Return how much the invariants change with a point, along a direction that is drawn."""
+        space, step = place.evaluation.space, _least(place)
+        vector = space.random(np.random.default_rng(_SEED))
+        beside = self._invariants_at(space.move(step * vector))
+        return float(np.linalg.norm(beside - invariants)) / step
+
+    def _invariants_at(self, point: Any) -> np.ndarray:
+        assert self.problem.invariants is not None
+        return np.asarray(self.problem.invariants(point), dtype=float).ravel()
+
+    def _is_on_orbit(self, number: int, place: Place) -> bool:
+        """Whether a motion along the problem's symmetries leads from one place to another."""
+        here = place.evaluation
+        named = self.problem.symmetries is not None and self.problem.invariants is None
+        if not (named and place.isolated and len(here.symmetries)):
+            return False
+        first, new = self._places[number], len(self._places)
+        self._orbits = self._orbits or Orbits(self.problem)
+        if not self._orbits.follow(place.point):
+            return False
+        for place_number, point in ((number, first.point), (new, place.point)):
+            if place_number not in self._ends:
+                self._ends[place_number] = self._orbits.end(point)
+        ends = self._ends[number], self._ends[new]
+        if np.linalg.norm(ends[0] - ends[1]) > _FAR * np.linalg.norm(ends[0]):
+            return False
+        return self._orbits.apart(place.point, *ends) <= _nearness(first, place)
 
 
 def kinds(places: Places) -> list[int]:
@@ -256,6 +295,24 @@ def kinds(places: Places) -> list[int]:
     return found
 
 
+def _comparable(first: Place, second: Place) -> bool:
+    """Whether nothing that is known of two places without looking at their points differs."""
+    kind = first.isolated == second.isolated and first.index == second.index
+    return kind and same_cost(first, second)
+
+
+def _nearness(first: Place, second: Place) -> float:
+    """Return the distance up to which two places are one."""
+    near = max(_SLACK * (first.error + second.error), _least(first))
+    return min(near, _FAR * first.evaluation.manifold.typical_dist)
+
+
+def _agree(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether sorted eigenvalues, or invariants, of two places are the same."""
+    apart = np.abs(first - second).max(initial=0.0)
+    return bool(apart <= _SAME_INVARIANTS * np.abs(first).max(initial=0.0))
+
+
 def same_cost(first: Place, second: Place) -> bool:
     """Whether the costs of two places agree to what can be told of them."""
     error = max(_SAME_COST * abs(first.cost), _cost_error(second))
@@ -263,9 +320,14 @@ def same_cost(first: Place, second: Place) -> bool:
 
 
 def _cost_error(place: Place) -> float:
-    """Return a difference of costs that is none, of points that are never told apart included."""
-    size = max(abs(place.cost), place.evaluation.conversion_size)
-    return max(_SAME_COST * size, place.bend * _least(place) ** 2)
+    """Return a difference of costs that is none, of points that are never told apart included.
+
+    An isolated point is no lower than its slope allows within the distance from the exact point.
+    """
+    here = place.evaluation
+    size = max(abs(place.cost), here.conversion_size)
+    above = here.gradient_norm * place.error if place.isolated else 0.0
+    return max(_SAME_COST * size, place.bend * _least(place) ** 2, above)
 
 
 def _least(place: Place) -> float:
@@ -276,30 +338,8 @@ def _least(place: Place) -> float:
 
 def _alike(first: Place, second: Place) -> bool:
     """Whether two places may be images of each other under a symmetry."""
-    if first.isolated != second.isolated or first.index != second.index:
-        return False
-    if not same_cost(first, second):
+    if not _comparable(first, second):
         return False
     if first.evaluation.manifold.dim > _MOST_EIGENVALUES:
         return True
-    one, two = first.evaluation.eigh[0], second.evaluation.eigh[0]
-    return bool(np.abs(one - two).max(initial=0.0) <= _SAME_SPECTRUM * np.abs(one).max(initial=0.0))
-
-
-def _towards(here: Evaluation, target: Any, distance: float) -> Any:
-    """Return the point moved towards another along its symmetries; None where none lead there."""
-    difference = as_real(target) - as_real(here.point)
-    ambient = from_real(difference, here.point)
-    vector = as_real(here.space.gradient(ambient))
-    rows = here.symmetries
-    if not len(rows):
-        return None
-    along = (rows @ vector) @ rows
-    length = float(np.linalg.norm(along))
-    if length == 0.0:
-        return None
-    # From the far side of an orbit hardly any of the difference is along it: moves are as long as
-    # they may be until the other point is near.
-    longest = _LONGEST_MOVE * here.manifold.typical_dist
-    wanted = longest if distance > 2.0 * longest else min(length, longest)
-    return here.space.move(from_real(along * (wanted / length), here.gradient))
+    return _agree(first.evaluation.eigh[0], second.evaluation.eigh[0])

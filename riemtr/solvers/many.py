@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from riemtr.arguments import as_integer, generator, integer
+from riemtr.arguments import as_integer, generator
 from riemtr.errors import ArgumentError, NonFiniteCostError
 from riemtr.manifolds import Manifold
 from riemtr.problem import Counts
 from riemtr.problem.stacks import Stack, StackEvaluation, dots, scaled
+from riemtr.progress import Progress, Watcher, watching
+from riemtr.solvers.arguments import check_limits
 from riemtr.solvers.certificate import MAXIMIZER, MINIMIZER, NOT_CRITICAL, SADDLE, UNRESOLVED
 from riemtr.solvers.judging import AdaptiveRadius, RatioTest
-from riemtr.solvers.stopping import Tolerances, default_tolerances
+from riemtr.solvers.status import Status
+from riemtr.solvers.stopping import Tolerances, Unbounded, default_tolerances
 from riemtr.subproblem.stacked_cg import StackedSteps, stacked_cg
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, Table, plural
+
+SECOND_ORDER, FIRST_ORDER = "second-order", "first-order"
 
 # Problems that advance together: more would leave the cache, fewer would wait for Python.
 _TOGETHER = 2000
@@ -52,12 +59,17 @@ class ManyResults(Summarised):
     costs, gradient_norms : ndarray
     verdicts : ndarray of str
         As those of :class:`riemtr.Certificate`: "minimizer", "saddle", "maximizer", "unresolved"
-        (costs beside the point contradict its derivatives) or "not-critical".
+        (costs beside the point contradict its derivatives, or ``goal="first-order"`` did not ask
+        for the curvature) or "not-critical".
     min_eigenvalues, error_bounds : ndarray
         The smallest eigenvalue of each Hessian is at least their difference; NaN where the point is
         not critical.
     strict : ndarray of bool
         Whether a minimizer has no flat direction.
+    statuses : ndarray of Status
+        How each problem ended. ``NOT_FINITE``: the cost or its gradient is not finite at the start.
+        ``MAX_SECONDS`` and ``INTERRUPTED``: the point is the last one reached, and the cost is NaN
+        if the problem was not begun.
     iterations : ndarray of int
         Steps that each has tried.
     counts : Counts
@@ -73,46 +85,54 @@ class ManyResults(Summarised):
     min_eigenvalues: np.ndarray
     error_bounds: np.ndarray
     strict: np.ndarray
+    statuses: np.ndarray
     iterations: np.ndarray
     counts: Counts
     seconds: float
     manifold: Manifold = field(repr=False)
+    goal: str = SECOND_ORDER
 
     @property
     def certified(self) -> np.ndarray:
         """Whether each is a certified minimizer."""
         return self.verdicts == MINIMIZER
 
+    @property
+    def converged(self) -> np.ndarray:
+        """Whether each has reached the goal that was asked for."""
+        wanted = Status.CONVERGED if self.goal == SECOND_ORDER else Status.FIRST_ORDER
+        return np.array([status is wanted for status in self.statuses], dtype=bool)
+
     def __len__(self) -> int:
         return len(self.costs)
 
     def summary(self) -> Summary:
         """Return how many of the problems ended how."""
-        names, counts = np.unique(self.verdicts, return_counts=True)
+        names = [status.name.lower() for status in self.statuses]
+        ends = Counter(zip(names, map(str, self.verdicts), strict=True))
         rows = []
-        for name, count in sorted(zip(names, counts, strict=True), key=lambda pair: -pair[1]):
-            chosen = self.verdicts == name
+        for (name, verdict), count in ends.most_common():
+            chosen = (np.array(names) == name) & (self.verdicts == verdict)
+            largest = self.gradient_norms[chosen].max()
             rows.append(
                 (
-                    (str(name), GOOD if name == MINIMIZER else DOUBTFUL),
+                    name,
+                    (verdict, GOOD if verdict == MINIMIZER else DOUBTFUL),
                     str(count),
                     str(int(self.strict[chosen].sum())),
-                    f"{self.gradient_norms[chosen].max():.1e}",
+                    "" if np.isnan(largest) else f"{largest:.1e}",
                     f"{np.median(self.iterations[chosen]):.0f}",
                 )
             )
-        table = Table(
-            ("verdict", "problems", "strict", "largest gradient norm", "median iterations"),
-            tuple(rows),
-            "lrrrr",
-        )
+        heads = ("status", "verdict", "problems", "strict", "largest gradient norm")
+        table = Table((*heads, "median iterations"), tuple(rows), "llrrrr")
         each = self.seconds / max(len(self), 1) * 1e6
         line = (
             f"{plural(len(self), 'problem')} on {self.manifold}: "
             f"{int(self.certified.sum())} certified minimizers, in {self.seconds:.3g} s, "
             f"{each:.3g} us each"
         )
-        tone = GOOD if self.certified.all() else DOUBTFUL
+        tone = GOOD if self.converged.all() else DOUBTFUL
         return Summary(line, table=table, tone=tone, line=line)
 
 
@@ -128,7 +148,10 @@ def solve_many(
     tolerance: float | None = None,
     curvature_tolerance: float | None = None,
     relative_tolerance: float | None = None,
+    goal: str = "second-order",
     max_iterations: int = 1000,
+    max_seconds: float = math.inf,
+    progress: bool | Watcher = False,
 ) -> ManyResults:
     """Solve many small problems of one shape together, each certified.
 
@@ -136,6 +159,9 @@ def solve_many(
     at once, stacked along the first axis, and return as many values: a trust-region method as
     :class:`riemtr.PracticalTRM` then advances thousands of problems with each call of them, leaves
     saddle points, and ends with all eigenvalues of every Hessian.
+
+    Each problem ends with a status of its own: one whose cost is NaN, or falls without bound, takes
+    no other along. Ctrl-C ends the work, not the program; what was reached until then is returned.
 
     Parameters
     ----------
@@ -156,8 +182,16 @@ def solve_many(
         Source of random starts.
     tolerance, curvature_tolerance, relative_tolerance
         As for :class:`riemtr.TrustRegion`.
+    goal : {"second-order", "first-order"}
+        As for :class:`riemtr.TrustRegion`: with "first-order" a problem ends at a small gradient,
+        its curvature is not looked at, and nothing is certified.
     max_iterations : int
         Steps that each problem tries at most.
+    max_seconds : float
+        Time for all problems together.
+    progress : bool or callable
+        Show how many problems have ended, or what to call with every
+        :class:`riemtr.progress.Progress`.
 
     Returns
     -------
@@ -183,16 +217,46 @@ def solve_many(
     True
     """
     stack = Stack(manifold, cost, data, euclidean_gradient, euclidean_hessian)
-    integer("max_iterations", max_iterations, low=0)
+    check_limits(max_iterations, max_seconds)
+    if goal not in (SECOND_ORDER, FIRST_ORDER):
+        goals = f"be one of {SECOND_ORDER}, {FIRST_ORDER}"
+        raise ArgumentError("goal", goals, goal)
     begun, counts = time.perf_counter(), Counts()
     points = _starts(stack, starts, rng)
     precision = float(np.finfo(points.dtype).eps)
     tolerances = default_tolerances(precision, tolerance, curvature_tolerance, relative_tolerance)
     ends = _Ends.empty(points)
-    for first in range(0, len(points), _TOGETHER):
-        chosen = np.arange(first, min(first + _TOGETHER, len(points)))
-        _Together(stack, points[chosen], chosen, tolerances, counts, ends).descend(max_iterations)
-    return ManyResults(*ends, counts, time.perf_counter() - begun, manifold)
+    with watching(progress) as watch:
+        limits = _Limits(goal, max_iterations, begun + max_seconds)
+
+        def tick() -> None:
+            seconds = time.perf_counter() - begun
+            watch(Progress("solving", ends.ended, len(points), seconds))
+
+        together, rest = None, Status.MAX_SECONDS
+        try:
+            for first in range(0, len(points), _TOGETHER):
+                if first and limits.out_of_time:
+                    break
+                chosen = np.arange(first, min(first + _TOGETHER, len(points)))
+                together = None
+                together = _Together(
+                    stack, points[chosen], chosen, tolerances, limits, counts, ends
+                )
+                together.descend(tick)
+        except KeyboardInterrupt:
+            if together is None and not ends.ended:
+                raise
+            rest = Status.INTERRUPTED
+            if together is not None:
+                together.leave(rest)
+        ends.statuses[ends.open] = rest
+    if all(status is Status.NOT_FINITE for status in ends.statuses):
+        raise NonFiniteCostError(
+            "the cost or its gradient is not finite at any of the starts; choose others, or "
+            "correct the cost"
+        )
+    return ManyResults(*ends, counts, time.perf_counter() - begun, manifold, goal)
 
 
 def _starts(stack: Stack, starts: Any, rng: Any) -> np.ndarray:
@@ -234,7 +298,18 @@ class _Ends(NamedTuple):
     min_eigenvalues: np.ndarray
     error_bounds: np.ndarray
     strict: np.ndarray
+    statuses: np.ndarray
     iterations: np.ndarray
+
+    @property
+    def open(self) -> np.ndarray:
+        """Which problems have no status yet."""
+        return np.equal(self.statuses, np.array(None))
+
+    @property
+    def ended(self) -> int:
+        """How many problems have a status."""
+        return len(self.statuses) - int(self.open.sum())
 
     @classmethod
     def empty(cls, points: np.ndarray) -> _Ends:
@@ -247,8 +322,28 @@ class _Ends(NamedTuple):
             np.full(count, np.nan),
             np.full(count, np.nan),
             np.zeros(count, dtype=bool),
+            np.full(count, None, dtype=object),
             np.zeros(count, dtype=int),
         )
+
+
+class _Limits(NamedTuple):
+    """What ends problems besides their solutions; times are of ``time.perf_counter``."""
+
+    goal: str
+    max_iterations: float
+    end: float
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() >= self.end
+
+    def over(self, number: int) -> Status | None:
+        """Return which limit is reached after a number of iterations, if any."""
+        if number >= self.max_iterations:
+            return Status.MAX_ITERATIONS
+        return Status.MAX_SECONDS if self.out_of_time else None
 
 
 class _Together:
@@ -260,40 +355,52 @@ class _Together:
         points: np.ndarray,
         numbers: np.ndarray,
         tolerances: Tolerances,
+        limits: _Limits,
         counts: Counts,
         ends: _Ends,
     ):
-        self.stack, self.manifold, self.tolerances, self.ends = (
-            stack,
-            stack.manifold,
-            tolerances,
-            ends,
-        )
-        self.numbers = numbers
+        self.stack, self.manifold, self.tolerances = stack, stack.manifold, tolerances
+        self.limits, self.ends, self.numbers = limits, ends, numbers
         self.here = stack.at(points, numbers, counts)
         self.radius, self.acceptance = AdaptiveRadius(), RatioTest()
         self.limit = self.manifold.typical_dist if self.manifold.bounded else math.inf
         self.radii = np.full(len(points), self.manifold.typical_dist / 5.0)
         self.curvatures = np.zeros(len(points))
-        self.norms = _norms(self.here.gradient)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.norms = _norms(self.here.gradient)
         self.before = self.norms.copy()
         self.precision = float(np.finfo(points.dtype).eps)
-        if not (np.isfinite(self.here.cost) & np.isfinite(self.norms)).all():
-            raise NonFiniteCostError(
-                "the cost or its gradient is not finite at some of the starts; choose others, or "
-                "mend the cost"
-            )
+        # By the numbers of problems: where the cost, or the point, has left every bound.
+        self.lowest, self.farthest = _bounds(self.here, self.precision)
+        self._whole = (self.numbers, self.here, self.norms, 0)
 
-    def descend(self, max_iterations: int) -> None:
-        """Advance all problems until each has ended."""
-        for number in range(max_iterations):
-            directions = self._end_some(number)
+    def descend(self, tick: Callable[[], None]) -> None:
+        """Advance all problems until each has ended; ``tick`` is called when some have."""
+        finite = np.isfinite(self.here.cost) & np.isfinite(self.norms)
+        self._end(~finite, 0, Status.NOT_FINITE)
+        for number in itertools.count():
+            # All of it at once, so that it belongs together wherever Ctrl-C comes.
+            self._whole, before = (self.numbers, self.here, self.norms, number), len(self.here)
+            if not before:
+                return tick()
+            over = self.limits.over(number)
+            directions = self._end_some(number, last=over is not None)
             directions = self._end_stalled(number, directions)
+            directions = self._end_unbounded(number, directions)
+            if over is not None:
+                self._end(np.ones(len(self.here), dtype=bool), number, over)
             if not len(self.here):
-                return
+                return tick()
+            if len(self.here) < before:
+                tick()
             self._advance(directions)
-        self._end_some(max_iterations, leave_saddles=False)
-        self._end(np.ones(len(self.here), dtype=bool), max_iterations)
+
+    def leave(self, status: Status) -> None:
+        """Write down where the problems are that have not ended, in the middle of an iteration."""
+        numbers, here, norms, number = self._whole
+        unended = self.ends.open[numbers]
+        self._write(numbers[unended], here.part(np.flatnonzero(unended)), norms[unended], number)
+        self.ends.statuses[numbers[unended]] = status
 
     # -- ends -------------------------------------------------------------------------------------
 
@@ -305,50 +412,81 @@ class _Together:
         """Return the gradient norms that count as none."""
         return np.maximum(self.tolerances.gradient, self.tolerances.relative * self._scales())
 
-    def _end_some(self, number: int, leave_saddles: bool = True) -> np.ndarray:
+    def _end_some(self, number: int, last: bool) -> np.ndarray:
         """Certify all with a small gradient, and end those that are no saddles.
 
         Returns unit vectors along negative curvature for the problems that go on at a saddle, and
-        zero for all others.
+        zero for all others. After the last iteration none goes on.
         """
         directions = np.zeros_like(self.here.gradient)
         small = np.flatnonzero(self.norms <= self._bounds())
         if not len(small):
             return directions
+        if self.limits.goal == FIRST_ORDER:
+            self.ends.verdicts[self.numbers[small]] = UNRESOLVED
+            solved = np.zeros(len(self.here), dtype=bool)
+            solved[small] = True
+            self._end(solved, number, Status.FIRST_ORDER)
+            return directions[~solved]
         found = _certified(self.here.part(small), self.tolerances, self.precision)
-        leaving = np.isin(found.verdicts, (SADDLE, MAXIMIZER)) & leave_saddles
+        leaving = np.isin(found.verdicts, (SADDLE, MAXIMIZER))
         directions[small[leaving]] = found.directions[leaving]
-        ends, numbers = self.ends, self.numbers[small[~leaving]]
-        ends.verdicts[numbers] = found.verdicts[~leaving]
-        ends.min_eigenvalues[numbers] = found.min_eigenvalues[~leaving]
-        ends.error_bounds[numbers] = found.error_bounds[~leaving]
-        ends.strict[numbers] = found.strict[~leaving]
+        known = np.ones_like(leaving) if last else ~leaving
+        ends, numbers = self.ends, self.numbers[small[known]]
+        ends.verdicts[numbers] = found.verdicts[known]
+        ends.min_eigenvalues[numbers] = found.min_eigenvalues[known]
+        ends.error_bounds[numbers] = found.error_bounds[known]
+        ends.strict[numbers] = found.strict[known]
         ended = np.zeros(len(self.here), dtype=bool)
         ended[small[~leaving]] = True
-        self._end(ended, number)
+        statuses = np.full(len(small), Status.UNRESOLVED, dtype=object)
+        statuses[found.verdicts == MINIMIZER] = Status.CONVERGED
+        self._end(ended, number, statuses[~leaving])
         return directions[~ended]
 
     def _end_stalled(self, number: int, directions: np.ndarray) -> np.ndarray:
         """End those whose steps would be shorter than a rounding of their points."""
         stalled = self.radii < self.precision * self.manifold.typical_dist
-        if not stalled.any():
-            return directions
-        self._end(stalled, number)
+        self._end(stalled, number, Status.STALLED)
         return directions[~stalled]
 
-    def _end(self, ended: np.ndarray, number: int) -> None:
+    def _end_unbounded(self, number: int, directions: np.ndarray) -> np.ndarray:
+        """End those whose cost or point has left every bound."""
+        if self.manifold.bounded or not len(self.here):
+            return directions
+        beyond = (self.here.cost < self.lowest) | (_largest(self.here.points) > self.farthest)
+        self._end(beyond, number, Status.UNBOUNDED)
+        return directions[~beyond]
+
+    def _end(self, ended: np.ndarray, number: int, status: Any) -> None:
         """Write down where problems ended, and go on with the others."""
-        numbers, ends = self.numbers[ended], self.ends
-        ends.points[numbers] = self.here.points[ended]
-        ends.costs[numbers] = self.here.cost[ended]
-        ends.gradient_norms[numbers] = self.norms[ended]
+        numbers, places = self.numbers[ended], np.flatnonzero(ended)
+        if not len(places):
+            return
+        self._write(numbers, self.here.part(places), self.norms[ended], number)
+        self.ends.statuses[numbers] = status
+        self._keep(np.flatnonzero(~ended))
+
+    def _write(
+        self, numbers: np.ndarray, here: StackEvaluation, norms: np.ndarray, number: int
+    ) -> None:
+        ends = self.ends
+        ends.points[numbers] = here.points
+        ends.costs[numbers] = here.cost
+        ends.gradient_norms[numbers] = norms
         ends.iterations[numbers] = number
-        if len(numbers):
-            self._keep(np.flatnonzero(~ended))
 
     def _keep(self, kept: np.ndarray) -> None:
         self.here = self.here.part(kept)
-        for name in ("numbers", "radii", "curvatures", "norms", "before"):
+        for name in (
+            "numbers",
+            "radii",
+            "curvatures",
+            "norms",
+            "before",
+            "lowest",
+            "farthest",
+        ):
             setattr(self, name, getattr(self, name)[kept])
 
     # -- steps ------------------------------------------------------------------------------------
@@ -439,6 +577,8 @@ class _Certificates(NamedTuple):
 def _certified(here: StackEvaluation, tolerances: Tolerances, precision: float) -> _Certificates:
     """Certify critical points by all eigenvalues of their Hessians, and by costs beside them."""
     matrices, units = here.hessian_matrices()
+    known = np.isfinite(matrices).all(axis=(1, 2))
+    matrices[~known] = 0.0
     values, vectors = np.linalg.eigh(matrices)
     least, largest = values[:, 0], values[:, -1]
     count, dim = len(here), max(here.stack.manifold.dim, 1)
@@ -453,9 +593,10 @@ def _certified(here: StackEvaluation, tolerances: Tolerances, precision: float) 
     # Directions outside the tangent space count as of positive curvature.
     maximal = np.sum(values < -allowed[:, None], axis=1) >= here.stack.manifold.dim
     verdicts[negative & maximal] = MAXIMIZER
-    agreed = _confirmed(here, directions, least, scales, precision)
+    agreed = known & _confirmed(here, directions, least, scales, precision)
     verdicts[(least - errors >= -allowed) & agreed] = MINIMIZER
     strict = (verdicts == MINIMIZER) & (least - errors > allowed)
+    least[~known] = errors[~known] = np.nan
     return _Certificates(verdicts, least, errors, strict, directions)
 
 
@@ -490,6 +631,20 @@ def _confirmed(
         agreed &= np.abs(second - bends) <= _TOLERATED * scales + rounding / step**2
         agreed &= np.abs(first - slopes) <= _TOLERATED * scales * step + rounding / step
     return agreed
+
+
+def _bounds(start: StackEvaluation, precision: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the costs, and the entries of points, beyond which problems are unbounded."""
+    rule = Unbounded()
+    far = rule.distance if precision < 1e-12 else rule.distance_in_single
+    with np.errstate(invalid="ignore", over="ignore"):
+        lowest = -rule.fall * np.maximum(1.0, np.abs(start.cost))
+        return lowest, far * np.maximum(1.0, _largest(start.points))
+
+
+def _largest(points: np.ndarray) -> np.ndarray:
+    """Return the largest entry of each point."""
+    return np.abs(points).reshape(len(points), -1).max(axis=1)
 
 
 def _norms(vectors: np.ndarray) -> np.ndarray:

@@ -86,6 +86,9 @@ _SHIFT = 1e-4
 _ASYMMETRY = 1e-12
 # Random directions that a solution is rounded along; the best counts.
 _DIRECTIONS = 100
+# Signs of all points together that descend by flips at once: more would leave the cache, and the
+# points of the lowest values suffice.
+_SIGNS_TOGETHER = 250_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +196,11 @@ class SemidefiniteSolution(Summarised):
         """Return a point of rank d: signs, phases or rotations.
 
         Signs and phases are the best of many random projections, as Goemans and Williamson round
-        cuts. Rotations are those nearest to the principal projection, and from there the next local
-        minimum. The gap is to the same lower bound, which holds for points of rank d as well.
+        cuts. The signs of the lowest values then change one at a time, as long as a change lowers
+        the value: no single flip improves the signs that are returned, unless C is an operator too
+        large to be formed, whose signs are those of the projection. Rotations are the blocks
+        nearest to the principal projection, and from there the next local minimum. The gap is to
+        the same lower bound, which holds for points of rank d as well.
 
         Parameters
         ----------
@@ -219,10 +225,23 @@ class SemidefiniteSolution(Summarised):
             along = factor @ np.concatenate([principal, directions], axis=1)
             sizes = np.abs(along)
             points = np.where(sizes > 0.0, along, 1.0) / np.where(sizes > 0.0, sizes, 1.0)
-            values = np.sum((points.conj() * (form.reduced @ points)).real, axis=0)
+            images = form.reduced @ points
+            values = np.sum((points.conj() * images).real, axis=0)
+            if points.dtype.kind != "c" and self._entries is not None:
+                count = max(_SIGNS_TOGETHER // len(points), 1)
+                lowest = np.argsort(values, kind="stable")[:count]
+                points = _flipped(self._entries, points[:, lowest], images[:, lowest])
+                values = np.sum(points * (form.reduced @ points), axis=0)
             point = points[:, [int(np.argmin(values))]]
         value = form.value(point)
         return Rounded(point, value, max(value - self.lower_bound, 0.0))
+
+    @property
+    def _entries(self) -> Any:
+        """The matrix C by its entries, or None if they are not known."""
+        matrix = self.relaxation.formed
+        whole = matrix.shape[0] == self.relaxation.rows
+        return matrix if whole and not isinstance(matrix, LinearOperator) else None
 
     def _rotations(self, matrix: np.ndarray) -> np.ndarray:
         """Return the rotations nearest to square blocks, and from there to a local minimum."""
@@ -245,8 +264,8 @@ class SemidefiniteSolution(Summarised):
         path = Path(path)
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists; choose a new path, or pass overwrite=True")
-        matrix = self.relaxation.formed
-        if isinstance(matrix, LinearOperator) or matrix.shape[0] > self.relaxation.rows:
+        matrix = self._entries
+        if matrix is None:
             raise ValueError("the proof cannot be saved: its matrix C is not known by its entries")
         arrays: dict[str, Any] = {
             "factor": self.factor,
@@ -645,6 +664,31 @@ def orthonormal_blocks(matrix: np.ndarray, block: int) -> np.ndarray:
         return whole / np.where(lengths > 0.0, lengths, 1.0)
     left, _, right = np.linalg.svd(matrix.reshape(-1, block, matrix.shape[1]), full_matrices=False)
     return (left @ right).reshape(matrix.shape)
+
+
+def _flipped(matrix: Any, points: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """Return signs of which no single flip lowers the form, descending from each column of points.
+
+    Each column flips the sign that lowers its form the most, until no flip lowers the form by more
+    than rounding. ``images`` is the product of the matrix with the points.
+    """
+    points, images = points.copy(), images.copy()
+    sparse = scipy.sparse.issparse(matrix)
+    matrix = matrix.tocsc() if sparse else np.asarray(matrix)
+    diagonal = matrix.diagonal()[:, None]
+    sizes = np.abs(images).max(axis=0, initial=0.0)
+    active = np.arange(points.shape[1])
+    while len(active):
+        # A flip of the sign s_i changes the form by 4 (C_ii - s_i (Cs)_i).
+        gains = points[:, active] * images[:, active] - diagonal
+        places = np.argmax(gains, axis=0)
+        lower = gains[places, np.arange(len(active))] > _ROUNDING * sizes[active]
+        active, places = active[lower], places[lower]
+        columns = matrix[:, places].toarray() if sparse else matrix[:, places]
+        images[:, active] -= 2.0 * points[places, active] * columns
+        points[places, active] *= -1.0
+        sizes[active] = np.fmax(sizes[active], np.abs(columns).max(axis=0, initial=0.0))
+    return points
 
 
 def _rotated_blocks(matrix: np.ndarray, block: int) -> np.ndarray:

@@ -42,6 +42,10 @@ class Status(Enum):
         "the cost falls without end as points go to infinity: it has no minimum there to find, "
         "mind its sign or add a term that bounds it"
     )
+    NOT_FINITE = (
+        "the cost or its gradient is not finite at the start: choose another start, or correct the "
+        "cost"
+    )
     INTERRUPTED = "interrupted from the keyboard: the result holds the best point so far"
     STOPPED = "stopped by an observer or a stopping criterion, as asked"
 

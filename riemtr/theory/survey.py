@@ -447,7 +447,7 @@ class _Survey:
         self.max_points = max_points
         # Of a Hessian, away from critical points as well.
         self.size = 0.0
-        self.places = Places(problem, lambda place, moved: search(problem, moved, place.index))
+        self.places = Places(problem)
         self.reached: Counter[int] = Counter()
         self.walked: Counter[int] = Counter()
         self.starts = self.quiet_starts = self.walks = self.rounds = self.lost = 0

@@ -1,5 +1,7 @@
 """What every solver is given is checked in the same words, whoever the solver is."""
 
+import math
+
 import numpy as np
 import pymanopt
 import pytest
@@ -64,3 +66,35 @@ def test_bad_arguments(solver, problem, arguments, message):
 def test_bad_parts(parts, message):
     with pytest.raises(ValueError, match=message):
         riemtr.TrustRegion(**parts)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        riemtr.TrustRegion,
+        riemtr.PracticalTRM,
+        riemtr.ExactTRM,
+        riemtr.LBFGS,
+        riemtr.ARC,
+        CurvilinearSearch,
+        PerturbedGD,
+        ScipyLBFGSB,
+    ],
+)
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        (2.5, "max_iterations must be an integer of at least 0, or math.inf; got 2.5: pass 2 or 3"),
+        (1e4, "got 10000.0: pass 10000$"),
+        (-1, "max_iterations must be an integer of at least 0, or math.inf; got -1$"),
+        (-0.5, "got -0.5: pass 0$"),
+        (np.nan, "max_iterations must be an integer"),
+        ("many", "max_iterations must be an integer"),
+        (True, "max_iterations must be an integer"),
+    ],
+)
+def test_iterations_are_counted_in_integers(solver, limit, message):
+    with pytest.raises(ValueError, match=message):
+        solver(max_iterations=limit)
+    for allowed in (0, np.int64(3), math.inf):
+        assert solver(max_iterations=allowed).max_iterations == allowed

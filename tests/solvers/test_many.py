@@ -1,5 +1,9 @@
 """Many small problems at once: closed forms, the same optima as one by one, certificates."""
 
+import os
+import signal
+import time
+
 import autograd.numpy as anp
 import numpy as np
 import pytest
@@ -188,8 +192,188 @@ def test_a_cost_that_is_not_finite_somewhere_has_its_steps_rejected():
         starts=np.array([[0.1], [1.0], [30.0]]),
     )
     np.testing.assert_allclose(found.points, 1.0, atol=1e-6)
-    with pytest.raises(NonFiniteCostError, match="not finite at some of the starts"):
+    with pytest.raises(NonFiniteCostError, match="not finite at any of the starts"):
         riemtr.solve_many(riemtr.Euclidean(1), lambda x: anp.log(x[:, 0]) * anp.nan, starts=2)
+
+
+def names(found):
+    return [status.name for status in found.statuses]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_problem_that_is_not_finite_takes_no_other_along(bad):
+    matrices = symmetric(11, 64, 5)
+    starts = riemtr.Sphere(5).random_points(np.random.default_rng(0), 64)
+    whole = rayleigh(matrices, starts=starts)
+    spoilt = matrices.copy()
+    spoilt[[3, 40, 63]] = bad
+    found = rayleigh(spoilt, starts=starts)
+    sound = np.ones(64, dtype=bool)
+    sound[[3, 40, 63]] = False
+    assert [name == "NOT_FINITE" for name in names(found)] == (~sound).tolist()
+    assert found.certified[sound].all()
+    assert found.converged.tolist() == sound.tolist()
+    np.testing.assert_array_equal(found.points[sound], whole.points[sound])
+    np.testing.assert_array_equal(found.points[~sound], starts[~sound])
+    assert not found.certified[~sound].any()
+    assert "not_finite" in repr(found)
+
+
+def test_an_unbounded_problem_is_recognised_among_others():
+    signs = np.array([1.0, -1.0, 1.0, -1.0, 0.5])
+    found = riemtr.solve_many(
+        riemtr.Euclidean(3), lambda x, s: anp.sum(s[:, None] * (x**2 + x), axis=1), signs
+    )
+    assert names(found) == ["CONVERGED", "UNBOUNDED", "CONVERGED", "UNBOUNDED", "CONVERGED"]
+    np.testing.assert_allclose(found.points[signs > 0.0], -0.5, atol=1e-6)
+    assert (found.costs[signs < 0.0] < -1e30).all()
+
+
+def test_a_problem_that_raises_is_one_that_is_not_finite():
+    # numpy's inverse and Cholesky factor of a stack raise if one matrix is singular.
+    factors = np.random.default_rng(12).standard_normal((6, 3, 5))
+    data = factors @ factors.swapaxes(1, 2)
+    data[2] = -np.eye(3)
+
+    def cost(x, a):
+        lower = np.linalg.cholesky(a)
+        return 0.5 * np.einsum("kij,kj->ki", lower.swapaxes(1, 2), x) ** 2 @ np.ones(3)
+
+    found = riemtr.solve_many(
+        riemtr.Euclidean(3),
+        cost,
+        data,
+        euclidean_gradient=lambda x, a: image(x, a),
+        euclidean_hessian=lambda x, v, a: image(v, a),
+    )
+    assert names(found) == ["CONVERGED"] * 2 + ["NOT_FINITE"] + ["CONVERGED"] * 3
+    data[:] = -np.eye(3)
+    with pytest.raises(np.linalg.LinAlgError):
+        riemtr.solve_many(riemtr.Euclidean(3), cost, data, euclidean_gradient=image)
+
+
+def test_hessians_that_are_not_finite_leave_their_problems_unresolved():
+    scales = np.array([1.0, np.nan, 2.0])
+    found = riemtr.solve_many(
+        riemtr.Euclidean(2),
+        lambda x: np.sum(x**2, axis=1),
+        starts=np.zeros((3, 2)),
+        euclidean_gradient=lambda x: 2.0 * x,
+        euclidean_hessian=lambda x, v: scales[: len(x), None] * v / scales[: len(x), None] * 2.0,
+    )
+    assert names(found) == ["CONVERGED", "UNRESOLVED", "CONVERGED"]
+    assert np.isnan(found.min_eigenvalues).tolist() == [False, True, False]
+
+
+def test_the_goal_of_first_order_looks_at_no_curvature():
+    matrices = symmetric(13, 30, 6)
+    critical = np.linalg.eigh(matrices)[1][:, :, 3]  # saddles
+    found = rayleigh(matrices, starts=critical, goal="first-order")
+    assert set(names(found)) == {"FIRST_ORDER"}
+    assert found.converged.all()
+    assert not found.certified.any()
+    assert set(found.verdicts) == {"unresolved"}
+    assert found.counts.hessian_products == 0
+    moved = rayleigh(matrices, goal="first-order")
+    assert moved.converged.all()
+    second = rayleigh(matrices)
+    assert set(names(second)) == {"CONVERGED"}
+    assert moved.counts.hessian_products < second.counts.hessian_products
+
+
+def test_the_end_of_the_time_leaves_each_problem_a_status():
+    matrices = symmetric(14, 4500, 6)  # three portions
+    found = rayleigh(matrices, max_seconds=0.0)
+    assert set(names(found)) == {"MAX_SECONDS"}
+    assert np.isfinite(found.costs[:2000]).all()  # of those that were begun
+    assert np.isnan(found.costs[2000:]).all()
+    assert "max_seconds" in repr(found)
+
+    # Slow calls: some end before others.
+    def slow(x, a):
+        time.sleep(0.02)
+        return np.einsum("ki,ki->k", x, image(x, a))
+
+    some = riemtr.solve_many(
+        riemtr.Sphere(6),
+        slow,
+        matrices[:200],
+        euclidean_gradient=lambda x, a: 2.0 * image(x, a),
+        euclidean_hessian=lambda x, v, a: 2.0 * image(v, a),
+        max_seconds=0.1,
+    )
+    assert "MAX_SECONDS" in names(some)
+    assert np.isfinite(some.costs).all()
+    exact = np.einsum("ki,ki->k", some.points, image(some.points, matrices[:200]))
+    np.testing.assert_allclose(some.costs, exact, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", [2, 5, 9, 14])
+@pytest.mark.parametrize("real", [False, True])
+def test_an_interruption_keeps_what_was_reached(call, real):
+    matrices, calls = symmetric(15, 300, 6), 0
+
+    def cost(x, a):
+        nonlocal calls
+        calls += 1
+        if calls == call and real:
+            os.kill(os.getpid(), signal.SIGINT)
+        elif calls == call:
+            raise KeyboardInterrupt
+        return np.einsum("ki,ki->k", x, image(x, a))
+
+    found = riemtr.solve_many(
+        riemtr.Sphere(6),
+        cost,
+        matrices,
+        euclidean_gradient=lambda x, a: 2.0 * image(x, a),
+        euclidean_hessian=lambda x, v, a: 2.0 * image(v, a),
+    )
+    left = np.array(names(found)) == "INTERRUPTED"
+    assert left.any()
+    assert found.converged[~left].all()
+    # Costs, gradients and points belong together.
+    np.testing.assert_allclose(
+        found.costs, np.einsum("ki,ki->k", found.points, image(found.points, matrices)), atol=1e-12
+    )
+    ambient = 2.0 * image(found.points, matrices)
+    tangent = ambient - np.einsum("ki,ki->k", ambient, found.points)[:, None] * found.points
+    np.testing.assert_allclose(
+        found.gradient_norms, np.linalg.norm(tangent, axis=1), rtol=1e-6, atol=1e-12
+    )
+    exact = np.linalg.eigvalsh(matrices)[:, 0]
+    np.testing.assert_allclose(found.costs[~left], exact[~left], atol=1e-9)
+    assert "interrupted" in repr(found)
+
+
+def test_an_interruption_before_anything_is_known_is_raised():
+    def cost(x, a):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        riemtr.solve_many(
+            riemtr.Sphere(3),
+            cost,
+            np.ones((2, 3)),
+            euclidean_gradient=lambda x, a: a,
+        )
+
+
+def test_out_of_iterations_beside_problems_that_have_ended():
+    matrices = symmetric(16, 40, 5)
+    starts = riemtr.Sphere(5).random_points(np.random.default_rng(1), 40)
+    starts[:10] = np.linalg.eigh(matrices[:10])[1][:, :, 0]
+    found = rayleigh(matrices, starts=starts, max_iterations=1)
+    assert names(found) == ["CONVERGED"] * 10 + ["MAX_ITERATIONS"] * 30
+
+
+def test_progress():
+    seen = []
+    rayleigh(symmetric(17, 2500, 5), progress=seen.append)
+    done = [one.done for one in seen]
+    assert done == sorted(done)
+    assert done[-1] == 2500
+    assert {(one.stage, one.total) for one in seen} == {("solving", 2500)}
 
 
 def test_scale_of_a_cost_does_not_matter():
@@ -227,6 +411,9 @@ def test_the_same_seed_gives_the_same_bits():
         ({"cost": lambda x, a: np.sum(x)}, r"cost must return an array of shape \(2,\)"),
         ({"euclidean_gradient": lambda x, a: x[0]}, "euclidean_gradient must return an array"),
         ({"max_iterations": -1}, "max_iterations must be an integer of at least 0"),
+        ({"max_iterations": 2.5}, "max_iterations must be an integer .*; got 2.5: pass 2 or 3"),
+        ({"max_seconds": -1}, "max_seconds must be a number of at least 0; got -1"),
+        ({"goal": "third"}, "goal must be one of second-order, first-order; got 'third'"),
         ({"tolerance": -1.0}, "tolerance must be"),
         ({"rng": "a"}, "rng must be"),
     ],

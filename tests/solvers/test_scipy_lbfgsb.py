@@ -118,7 +118,7 @@ def test_a_cost_that_is_not_finite_is_refused():
     [
         ({"tolerance": -1.0}, "tolerance must be a nonnegative number"),
         ({"memory": 0}, "memory must be an integer of at least 1"),
-        ({"max_iterations": -1}, "max_iterations must be a number of at least 0"),
+        ({"max_iterations": -1}, "max_iterations must be an integer of at least 0"),
         ({"max_seconds": -1.0}, "max_seconds must be a number of at least 0"),
     ],
 )

@@ -78,6 +78,31 @@ def test_cuts_and_bounds_by_enumeration(seed):
     assert weights.sum() - cut.value >= 0.878 * (weights.sum() - best)
 
 
+@pytest.mark.parametrize("form", [np.array, scipy.sparse.csr_matrix, aslinearoperator])
+@pytest.mark.parametrize("diagonal", [0.0, 5.0])
+def test_no_single_flip_improves_rounded_signs(form, diagonal):
+    rng = np.random.default_rng(5)
+    weights = np.triu(rng.standard_normal((300, 300)) * (rng.random((300, 300)) < 0.05), 1)
+    weights = weights + weights.T + np.diag(diagonal * rng.standard_normal(300))
+    solution = riemtr.solve_semidefinite(form(weights))
+    cut = solution.rounded()
+    signs = cut.point[:, 0]
+    assert set(np.unique(signs)) == {-1.0, 1.0}
+    assert cut.value == pytest.approx(signs @ weights @ signs)
+    for number in range(300):
+        flipped = signs.copy()
+        flipped[number] *= -1.0
+        assert flipped @ weights @ flipped >= cut.value - 1e-9
+
+
+def test_flips_end_where_flips_change_nothing():
+    # All flips of the zero matrix are ties, as are most flips of a single edge.
+    edge = np.zeros((40, 40))
+    edge[3, 7] = edge[7, 3] = 1.0
+    assert riemtr.solve_semidefinite(edge).rounded().value == pytest.approx(-2.0)
+    assert riemtr.solve_semidefinite(0.0 * edge).rounded().value == 0.0
+
+
 def test_planted_phases():
     phases = np.exp(2j * np.pi * np.random.default_rng(0).random(30))
     solution = riemtr.solve_semidefinite(-np.outer(phases, phases.conj()))
