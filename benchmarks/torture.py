@@ -68,6 +68,7 @@ from benchmarks.torture_cases import (  # noqa: E402
     STRICT,
     Case,
 )
+from benchmarks.torture_kinks import kinks  # noqa: E402
 from benchmarks.torture_manifolds import MANIFOLDS  # noqa: E402
 from benchmarks.torture_smooth import smooth  # noqa: E402
 from benchmarks.torture_trials import (  # noqa: E402
@@ -94,6 +95,7 @@ class Family(NamedTuple):
 
 TRIALS = {
     "ill-conditioned": Family(smooth, 2000, 20),
+    "kinks, seams, cusps": Family(kinks, 2000, 60),
 }
 
 # Share of the Hessian's size by which rounding may move an eigenvalue.

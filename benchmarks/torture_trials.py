@@ -284,7 +284,10 @@ def where(trial: Trial, point: Any) -> str:
     if trial.truth is None:
         return ""
     truth = trial.truth
-    away, higher = truth.away(point), truth.higher(point)
+    away = truth.away(point)
+    if math.isnan(away):
+        return ""
+    higher = truth.higher(point)
     return f" ({away:.1e} of its size away, {higher:.1e} higher)"
 
 
