@@ -70,6 +70,7 @@ from benchmarks.torture_cases import (  # noqa: E402
 )
 from benchmarks.torture_kinks import kinks  # noqa: E402
 from benchmarks.torture_manifolds import MANIFOLDS  # noqa: E402
+from benchmarks.torture_scales import lengths, noise  # noqa: E402
 from benchmarks.torture_smooth import smooth  # noqa: E402
 from benchmarks.torture_trials import (  # noqa: E402
     SOLVERS,
@@ -96,6 +97,8 @@ class Family(NamedTuple):
 TRIALS = {
     "ill-conditioned": Family(smooth, 2000, 20),
     "kinks, seams, cusps": Family(kinks, 2000, 60),
+    "length scales": Family(lengths, 1000, 40),
+    "noise and chance": Family(noise, 1000, 40),
 }
 
 # Share of the Hessian's size by which rounding may move an eigenvalue.
