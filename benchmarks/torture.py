@@ -72,6 +72,7 @@ from benchmarks.torture_kinks import kinks  # noqa: E402
 from benchmarks.torture_manifolds import MANIFOLDS  # noqa: E402
 from benchmarks.torture_scales import lengths, noise  # noqa: E402
 from benchmarks.torture_smooth import smooth  # noqa: E402
+from benchmarks.torture_symmetries import endless, symmetries  # noqa: E402
 from benchmarks.torture_trials import (  # noqa: E402
     SOLVERS,
     Tally,
@@ -99,6 +100,8 @@ TRIALS = {
     "kinks, seams, cusps": Family(kinks, 2000, 60),
     "length scales": Family(lengths, 1000, 40),
     "noise and chance": Family(noise, 1000, 40),
+    "named symmetries": Family(symmetries, 1000, 60),
+    "no minimum": Family(endless, 400, 6),
 }
 
 # Share of the Hessian's size by which rounding may move an eigenvalue.
