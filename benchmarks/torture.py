@@ -100,7 +100,7 @@ TRIALS = {
     "kinks, seams, cusps": Family(kinks, 2000, 60),
     "length scales": Family(lengths, 1000, 40),
     "noise and chance": Family(noise, 1000, 40),
-    "named symmetries": Family(symmetries, 1000, 60),
+    "named symmetries": Family(symmetries, 1400, 60),
     "no minimum": Family(endless, 400, 6),
 }
 

@@ -69,6 +69,30 @@ def frames(rng: np.random.Generator) -> Trial:
     return named("right, frames", problem, basis[:, :p] @ orthogonal(rng, p), across, size)
 
 
+class QuadraticForm:
+    """x'Ax/2 of all entries of a point in a row, with its matrix."""
+
+    def __init__(self, matrix: Array):
+        self.matrix = matrix
+
+    def at(self, point: Array) -> FormAt:
+        return FormAt(self.matrix, point)
+
+
+class FormAt:
+    """A quadratic form at one point."""
+
+    def __init__(self, matrix: Array, point: Array):
+        self.matrix, self.gradient = matrix, (matrix @ point.ravel()).reshape(point.shape)
+        self.value = 0.5 * float(np.sum(point * self.gradient))
+
+    def hessian(self, vector: Array) -> Array:
+        return (self.matrix @ vector.ravel()).reshape(vector.shape)
+
+    def hessian_matrix(self) -> Array:
+        return self.matrix
+
+
 def phases(rng: np.random.Generator) -> Trial:
     """Phase synchronisation without noise on a weighted graph; all phases turn together."""
     n = int(rng.integers(3, 10))
@@ -80,17 +104,29 @@ def phases(rng: np.random.Generator) -> Trial:
     truth = np.exp(2j * np.pi * rng.random(n))
     matrix = weights * np.outer(truth, np.conj(truth))
     scale = rng.choice([1.0, 1.0 / n, 10.0 ** rng.uniform(-3.0, 3.0)])
-    manifold = peers.ComplexCircle(n)
     factor = rng.choice([1.0, 1e-3, 7.0])
-    problem = riemtr.Problem(
-        manifold,
-        lambda z: -0.5 * scale * float(np.vdot(z, matrix @ z).real),
-        euclidean_gradient=lambda z: -scale * (matrix @ z),
-        euclidean_hessian=lambda z, v: -scale * (matrix @ v),
-        symmetries=lambda z: [factor * 1j * z],
-    )
-    values = np.linalg.eigvalsh(np.diag(weights.sum(axis=1)) - weights) * scale
     point = truth * np.exp(2j * np.pi * rng.random())
+    if rng.random() < 0.5:
+        problem = riemtr.Problem(
+            peers.ComplexCircle(n),
+            lambda z: -0.5 * scale * float(np.vdot(z, matrix @ z).real),
+            euclidean_gradient=lambda z: -scale * (matrix @ z),
+            euclidean_hessian=lambda z, v: -scale * (matrix @ v),
+            symmetries=lambda z: [factor * 1j * z],
+        )
+    else:  # the same with pairs of real numbers
+        turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+        def product(x: Array) -> Array:
+            z = matrix @ (x[0] + 1j * x[1])
+            return -scale * np.array([z.real, z.imag])
+
+        form = np.array([product(v).ravel() for v in np.eye(2 * n).reshape(-1, 2, n)])
+        problem = riemtr.Problem(
+            riemtr.Oblique(2, n), QuadraticForm(form), symmetries=lambda x: [factor * (turn @ x)]
+        )
+        point = np.array([point.real, point.imag])
+    values = np.linalg.eigvalsh(np.diag(weights.sum(axis=1)) - weights) * scale
     return named("right, phases", problem, point, float(values[1]), float(values[-1]))
 
 
