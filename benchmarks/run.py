@@ -24,6 +24,7 @@ NOT_BENCHMARKS = {
     "torture_trials",
     "torture_variants",
     "tracked",
+    "zoo_against",
     "zoo_problems",
 }
 
