@@ -199,7 +199,8 @@ def compare(folder: Path, names: list[str], size: str, repeats: int) -> None:
     trees = {OTHER: Tree(folder), THIS: Tree(HERE)}
     print(
         f"\n{size} sizes, gradient norm {TOLERANCE:.0e}, medians of {repeats} interleaved rounds "
-        f"({MORE} times as many below {SHORT} s), processor time; ratios are above 1 where riemtr is faster here than there"
+        f"({MORE} times as many below {SHORT} s), processor time; above 1 is a ratio where "
+        "riemtr is faster here than there"
     )
     print(HEADER)
     compared = {}
