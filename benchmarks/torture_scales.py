@@ -62,7 +62,16 @@ class Landscape:
 
     def truth(self, noise: float = 0.0) -> Truth:
         away = away_from(self.centre, 0.0 if np.any(self.centre) else self.length)
-        return Truth(self.cost, away, self.cost(exact(self.centre)), noise=noise)
+        return Truth(
+            self.cost,
+            away,
+            self.cost(exact(self.centre)),
+            noise=noise,
+            distance=self.distance,
+        )
+
+    def distance(self, x: Array) -> float:
+        return norm(x - self.centre)
 
     def start(self, rng: np.random.Generator) -> Array:
         """Return a point from which all shapes lead to the centre."""
@@ -252,6 +261,7 @@ def noise(case: int) -> Trial:
         truth.least,
         # A slope as small as its noise may be anywhere where the cost is as low as this.
         noise=truth.noise + 10.0 * n * in_gradient**2 / float(np.min(np.abs(land.bends))),
+        distance=land.distance,
     )
     if falls or case % 3:
         return Trial(kind, problem, [spot])

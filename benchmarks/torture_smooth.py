@@ -36,6 +36,8 @@ class Bowl:
         Whether the paper's exact method, with its fixed radius, can be asked for it.
     least : mpmath.mpf or None
         The minimum; the cost at the minimizer if None.
+    distance : callable or None
+        The distance to the minimizer, where it is known to rounding.
     """
 
     manifold: Any
@@ -48,6 +50,7 @@ class Bowl:
     away: Callable[[Any], float]
     small: bool = False
     least: Any = None
+    distance: Callable[[Any], float] | None = None
 
 
 def norm(array: Any) -> float:
@@ -92,6 +95,7 @@ def quadratic(rng: np.random.Generator, condition: float) -> Bowl:
         centre,
         away_from(centre, size),
         small=norm(start - centre) < 10.0,
+        distance=lambda x: norm(x - centre),
     )
 
 
@@ -134,6 +138,7 @@ def valley(rng: np.random.Generator, condition: float) -> Bowl:
         centre + 0.5 * rng.standard_normal(n),
         centre,
         away_from(centre),
+        distance=lambda x: norm(x - centre),
     )
 
 
@@ -244,6 +249,7 @@ def shaped(rng: np.random.Generator, condition: float) -> Bowl:
         centre,
         away_from(centre),
         small=True,
+        distance=lambda x: norm(x - centre),
     )
 
 
@@ -383,6 +389,7 @@ def columns(rng: np.random.Generator, condition: float) -> Bowl:
         riemtr.Oblique(m, n).random_point(rng),
         targets,
         lambda x: float(np.max(np.linalg.norm(x - targets, axis=0))),
+        distance=lambda x: norm(x - targets),
     )
 
 
@@ -586,7 +593,7 @@ WITH_UNITS = (quadratic, shaped, covariance)
 
 def in_units(bowl: Bowl, unit: float) -> Bowl:
     """Measure the point of a bowl in another unit."""
-    hessian = bowl.hessian
+    hessian, distance = bowl.hessian, bowl.distance
     assert hessian is not None
     return Bowl(
         bowl.manifold,
@@ -598,6 +605,7 @@ def in_units(bowl: Bowl, unit: float) -> Bowl:
         bowl.minimizer * unit,
         lambda x: bowl.away(x / unit),
         least=bowl.least,
+        distance=None if distance is None else lambda x: unit * distance(x / unit),
     )
 
 
@@ -698,7 +706,7 @@ def bowl_trial(kind: str, bowl: Bowl, factor: float) -> Trial:
     least = bowl.least
     if least is None:
         least = bowl.cost(*(exact(a) for a in arrays(bowl.minimizer)))
-    truth = Truth(cost, bowl.away, factor * least)
+    truth = Truth(cost, bowl.away, factor * least, distance=bowl.distance)
     solvers = ["PracticalTRM", "ARC", "LBFGS", *(["ExactTRM"] if bowl.small else [])]
     peer = None if bowl.peer is None else Peer(bowl.peer, cost, gradient, hessian)
     return Trial(

@@ -5,7 +5,8 @@ A :class:`Trial` is a problem, points to certify and runs to make, with the trut
 
 - "false": a claim that does not hold. A run or a certificate calls a point a minimizer, though the
   point is none; or calls it strict, though a direction is flat or falls, or though the Hessian is
-  wrong; or states a smallest eigenvalue that is not within its error bound;
+  wrong; or states a smallest eigenvalue that is not within its error bound, or a bound of the
+  distance that the minimizer exceeds;
 - "refused" of "sound": certificates at strict minimizers of sound problems without the verdict
   "minimizer";
 - "give-ups" of "runs": runs that do not claim a solution, except runs that stop near the minimizer
@@ -40,6 +41,8 @@ FAR = 1e-4
 mpmath.mp.dps = 40
 # Roundings of the cost that count as none, over the largest error met beside the point.
 ROUNDINGS = 10.0
+# Share of the size of a point within which its distance to the minimizer is compared.
+ROUNDED = 1e-14
 # Points beside a point at which the cost's rounding is measured.
 NEIGHBOURS = 6
 # Seconds for one run.
@@ -79,18 +82,34 @@ def claim_of(certificate: Any) -> Claim:
     return Claim(minimizer, bool(certificate.strict) and minimizer, words)
 
 
-def ending_of(result: Any) -> tuple[Claim, bool, bool]:
-    """Read a result: what it claims, whether it is certified, whether its budget ran out.
+class Ending(NamedTuple):
+    """What a run came to: its claim, and how it stopped."""
 
-    A run claims a solution if it converged, or if it is certified. Members of ``Certified`` are
-    read by their names, so that their order and their values do not matter.
+    claim: Claim
+    point: Any
+    certificate: Any
+    certified: bool
+    ran_out: bool
+
+
+def ending_of(result: Any) -> Ending:
+    """Read a result.
+
+    A run claims a solution if it converged, if it is certified, or if its certificate says
+    minimizer. Members of ``Certified`` are read by their names, so that their order and their
+    values do not matter.
     """
+    certificate = result.certificate
     name = getattr(result.certified, "name", str(result.certified)).upper()
     certified = name not in ("NO", "FALSE")
-    status = result.status.name
-    words = f"{status}, certified {name}, cost {result.cost:.6g}, {result.iterations} iterations"
-    claim = Claim(bool(result.converged) or certified, name == "STRICT", words)
-    return claim, certified, status in OUT_OF_BUDGET
+    status, verdict = result.status.name, verdict_of(certificate)
+    words = (
+        f"{status}, certified {name}, {verdict}, cost {result.cost:.6g}, "
+        f"{result.iterations} iterations"
+    )
+    solved = bool(result.converged) or certified or verdict == "minimizer"
+    claim = Claim(solved, name == "STRICT", words)
+    return Ending(claim, result.point, certificate, certified, status in OUT_OF_BUDGET)
 
 
 # -- truth --------------------------------------------------------------------------------------
@@ -130,6 +149,9 @@ class Truth:
         The cost for numbers with many digits; the cost itself if None.
     noise : float
         An error of the cost that is put in on purpose.
+    distance : callable, optional
+        The distance of a point to the minimizer in the manifold's metric, or that of their arrays
+        where it is shorter; certificates that state a distance are held against it.
     """
 
     def __init__(
@@ -139,8 +161,10 @@ class Truth:
         least: Any,
         formula: Callable[..., Any] | None = None,
         noise: float = 0.0,
+        distance: Callable[[Any], float] | None = None,
     ):
         self.cost, self.away, self.least, self.noise = cost, away, least, noise
+        self.distance = distance
         self.formula = cost if formula is None else formula
 
     def higher(self, point: Any) -> float:
@@ -159,6 +183,14 @@ class Truth:
             error = abs(float(value - mpmath.mpf(float(self.cost(*beside)))))
             worst = max(worst, error, abs(float(value - centre)))
         return ROUNDINGS * worst + self.noise
+
+    def exceeds(self, point: Any, certificate: Any) -> bool:
+        """Whether the minimizer is farther than a certificate states, by more than rounding."""
+        bound = getattr(certificate, "distance_bound", None)
+        if self.distance is None or bound is None:
+            return False
+        size = float(np.sqrt(sum(np.sum(np.abs(a) ** 2) for a in arrays(point))))
+        return self.distance(point) > bound * (1.0 + 1e-6) + ROUNDED * size
 
     def near(self, point: Any) -> bool:
         """Whether the point is close to a minimizer in each factor, or lower by no more than noise.
@@ -319,6 +351,18 @@ def certify(trial: Trial, spot: Spot, tally: Tally) -> None:
         tally.note(
             "false", trial.kind, f"smallest eigenvalue {spot.curvature:.6e}, stated: {claim.words}"
         )
+    elif trial.truth is not None and trial.truth.exceeds(spot.point, certificate):
+        tally.note("false", trial.kind, too_far(trial, spot.point, certificate))
+
+
+def too_far(trial: Trial, point: Any, certificate: Any) -> str:
+    """Say that the minimizer is farther than a certificate states."""
+    assert trial.truth is not None
+    assert trial.truth.distance is not None
+    return (
+        f"the minimizer is {trial.truth.distance(point):.6e} away, stated: at most "
+        f"{certificate.distance_bound:.6e}, {certificate.distance_bound_is}"
+    )
 
 
 def states(certificate: Any, spot: Spot) -> bool:
@@ -350,17 +394,23 @@ def run(trial: Trial, name: str, tally: Tally) -> list[Any]:
     try:
         solver = SOLVERS[name](max_seconds=MAX_SECONDS)
         result = solver.solve(trial.problem, copied(trial.start), rng=0, observers=observers)
-        claim, certified, spent = ending_of(result)
-    except (ValueError, ArithmeticError) as error:
-        claim = Claim(False, False, f"{type(error).__name__}: {error}")
-        certified, spent, result = False, True, None
-    near = result is not None and truth.near(result.point)
-    if claim.minimizer and not near:
-        tally.note("false", kind, f"{name}: {claim.words}{where(trial, result.point)}")
+        end = ending_of(result)
+    except (ValueError, ArithmeticError) as error:  # an answer, too
+        words = f"{name}: {type(error).__name__}: {error}"
+        if trial.expected:
+            tally.note("give-ups", kind, words)
+            tally.counts[f"{name} give-ups"] += 1
+        return iterates
+    near = truth.near(end.point)
+    words = f"{name}: {end.claim.words}{where(trial, end.point)}"
+    if end.claim.minimizer and not near:
+        tally.note("false", kind, words)
         tally.counts[f"{name} false"] += 1
-    elif trial.expected and not certified and (not near or spent or claim.minimizer):
-        beside = "" if result is None else where(trial, result.point)
-        tally.note("give-ups", kind, f"{name}: {claim.words}{beside}")
+    elif end.certified and truth.exceeds(end.point, end.certificate):
+        tally.note("false", kind, f"{name}: {too_far(trial, end.point, end.certificate)}")
+        tally.counts[f"{name} false"] += 1
+    elif trial.expected and not end.certified and (not near or end.ran_out or end.claim.minimizer):
+        tally.note("give-ups", kind, words)
         tally.counts[f"{name} give-ups"] += 1
     return iterates
 
