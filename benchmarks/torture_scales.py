@@ -84,9 +84,11 @@ class Landscape:
         return Peer(space, self.cost, self.gradient, self.hessian)
 
 
-def landscape(rng: np.random.Generator, length: float, scale: float, falls: bool) -> Landscape:
+def landscape(
+    rng: np.random.Generator, length: float, scale: float, falls: bool, large: bool = False
+) -> Landscape:
     """Draw a landscape whose point is at its length, ten times farther, or at 0 itself."""
-    n = int(rng.integers(2, 8))
+    n = int(rng.integers(30, 200) if large else rng.integers(2, 8))
     bends = rng.uniform(0.5, 2.0, size=n)
     if falls:
         bends[-1] *= -(10.0 ** rng.uniform(-2.0, 0.0))
@@ -216,10 +218,10 @@ def noise(case: int) -> Trial:
     rng = np.random.default_rng([44, case])
     kind = NOISY[case % len(NOISY)]
     falls = "fall" in kind
-    land = landscape(rng, 1.0, 1.0, falls)
+    land = landscape(rng, 1.0, 1.0, falls, large=falls and rng.random() < 0.5)
     n = len(land.centre)
     if falls:  # by far more than the noise
-        land.bends[-1] = -(10.0 ** rng.uniform(-2.0, 0.0))
+        land.bends[-1] = -(10.0 ** rng.uniform(-4.0, 0.0))
     if kind == "minibatch":
         return minibatch(land, rng)
     in_cost = 10.0 ** rng.uniform(-14.0, -6.0) * ("cost" in kind)
