@@ -6,6 +6,7 @@ falls by no more than its error, nothing is claimed to be known: what is hidden 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -188,14 +189,9 @@ def lengths(case: int) -> Trial:
 # -- noise --------------------------------------------------------------------------------------
 
 
-def hashed(x: Array, seed: int) -> float:
-    """Return a number from -1 to 1 that depends on every bit of a point, and on nothing else."""
-    bits = np.ascontiguousarray(x, dtype=float).view(np.uint64)
-    total = np.uint64(seed + 1)
-    for word in bits:
-        total = (total ^ word) * np.uint64(0x9E3779B97F4A7C15)
-        total ^= total >> np.uint64(29)
-    return float(total >> np.uint64(11)) / 2.0**52 - 1.0
+def hashed(x: Array, seed: int, count: int) -> Array:
+    """Return numbers from -1 to 1 that depend on every bit of a point, and on nothing else."""
+    return np.random.default_rng([seed, zlib.crc32(x.tobytes())]).uniform(-1.0, 1.0, size=count)
 
 
 # What is noisy, and whether the Hessian is right.
@@ -235,14 +231,14 @@ def noise(case: int) -> Trial:
         value = float(land.cost(x))
         if single:
             return float(np.float32(value))
-        drawn = hashed(x, seed) if chance is None else chance.uniform(-1.0, 1.0)
-        return value + in_cost * drawn
+        drawn = hashed(x, seed, 1)[0] if chance is None else chance.uniform(-1.0, 1.0)
+        return value + in_cost * float(drawn)
 
     def gradient(x: Array) -> Array:
         slope = land.gradient(x)
         if single:
             return slope.astype(np.float32).astype(float)
-        return slope + in_gradient * np.array([hashed(x, seed + 1 + k) for k in range(n)])
+        return slope + in_gradient * hashed(x, seed + 1, n)
 
     hidden = (1.0 + rng.uniform(0.1, 2.0)) * abs(land.bends[-1]) * ("hidden" in kind)
     last = land.basis[:, -1]
