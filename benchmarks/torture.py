@@ -131,7 +131,7 @@ def rounding(case: Case) -> float:
 
 def stated_tolerance(certificate: Any) -> float:
     """Return the negative curvature that a certificate says it takes for none."""
-    return float(certificate.curvature_tolerance)
+    return float(getattr(certificate, "curvature_tolerance", 0.0))
 
 
 def faults(case: Case, certificate: Any) -> list[str]:
@@ -238,7 +238,12 @@ def trials(name: str, cases: Iterable[int], with_peers: bool) -> Tally:
     """Judge trials of one family."""
     tally = Tally()
     for case in cases:
-        judged = judge(TRIALS[name].trial(case), with_peers)
+        trial = TRIALS[name].trial(case)
+        try:
+            judged = judge(trial, with_peers)
+        except Exception as error:  # the other trials are to be judged nevertheless
+            judged = Tally()
+            judged.note("errors", trial.kind, f"{type(error).__name__}: {error}")
         again = f'  [--family "{name}" --case {case}]'
         judged.faults = [fault + again for fault in judged.faults]
         tally.add(judged)
@@ -346,7 +351,9 @@ def fails(total: collections.Counter[str], smooth_runs: collections.Counter[str]
         f"claims, {refused:.2%} of strict minimizers refused, {given_up:.1%} of the runs on smooth "
         f"costs give up"
     )
-    return bool(total["false"]) or refused > REFUSED or given_up > GIVE_UPS
+    if total["errors"]:
+        print(f"{total['errors']} trials ended in an error")
+    return bool(total["false"] or total["errors"]) or refused > REFUSED or given_up > GIVE_UPS
 
 
 def main() -> int:
@@ -357,7 +364,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, help="how many trials of each family")
     parser.add_argument("--family", "--only", nargs="+", metavar="NAME", help=f"some of {names}")
     parser.add_argument("--case", type=int, help="the trial of this number, and no other")
-    parser.add_argument("--seed", type=int, default=0, help="other trials")
+    parser.add_argument("--seed", type=int, default=0, help="other trials; points are the same")
     parser.add_argument("--show", action="store_true", help="print each fault and each refusal")
     parser.add_argument("--peers", action="store_true", help="count what peers do, too")
     parser.add_argument("-j", type=int, default=1, metavar="N", help="worker processes")

@@ -9,9 +9,9 @@ A :class:`Trial` is a problem, points to certify and runs to make, with the trut
   distance that the minimizer exceeds;
 - "refused" of "sound": certificates at strict minimizers of sound problems without the verdict
   "minimizer";
-- "give-ups" of "runs": runs that do not claim a solution, except runs that stop near the minimizer
-  for another reason than time or iterations, as where rounding ends them. Only runs of trials with
-  ``expected`` runs are counted.
+- "give-ups" of "runs": runs that are not certified, except runs that stop near the minimizer for
+  another reason than time, iterations or convergence, as where rounding ends them. Only runs of
+  trials with ``expected`` runs are counted.
 
 Claims of riemtr are read in :func:`claim_of` and :func:`ending_of`, and nowhere else.
 """
@@ -78,8 +78,8 @@ def verdict_of(certificate: Any) -> str:
 def claim_of(certificate: Any) -> Claim:
     """Read a certificate."""
     minimizer = verdict_of(certificate) == "minimizer"
-    words = f"{certificate.verdict_in_words}; {certificate.curvature_in_words}"
-    return Claim(minimizer, bool(certificate.strict) and minimizer, words)
+    parts = (getattr(certificate, name, "") for name in ("verdict_in_words", "curvature_in_words"))
+    return Claim(minimizer, bool(certificate.strict) and minimizer, "; ".join(parts))
 
 
 class Ending(NamedTuple):
@@ -88,6 +88,7 @@ class Ending(NamedTuple):
     claim: Claim
     point: Any
     certificate: Any
+    converged: bool
     certified: bool
     ran_out: bool
 
@@ -107,9 +108,10 @@ def ending_of(result: Any) -> Ending:
         f"{status}, certified {name}, {verdict}, cost {result.cost:.6g}, "
         f"{result.iterations} iterations"
     )
-    solved = bool(result.converged) or certified or verdict == "minimizer"
+    converged = bool(result.converged)
+    solved = converged or certified or verdict == "minimizer"
     claim = Claim(solved, name == "STRICT", words)
-    return Ending(claim, result.point, certificate, certified, status in OUT_OF_BUDGET)
+    return Ending(claim, result.point, certificate, converged, certified, status in OUT_OF_BUDGET)
 
 
 # -- truth --------------------------------------------------------------------------------------
@@ -409,7 +411,7 @@ def run(trial: Trial, name: str, tally: Tally) -> list[Any]:
     elif end.certified and truth.exceeds(end.point, end.certificate):
         tally.note("false", kind, f"{name}: {too_far(trial, end.point, end.certificate)}")
         tally.counts[f"{name} false"] += 1
-    elif trial.expected and not end.certified and (not near or end.ran_out or end.claim.minimizer):
+    elif trial.expected and not end.certified and (not near or end.ran_out or end.converged):
         tally.note("give-ups", kind, words)
         tally.counts[f"{name} give-ups"] += 1
     return iterates
