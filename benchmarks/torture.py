@@ -49,6 +49,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from benchmarks.timing import one_blas_thread, settings
@@ -74,6 +75,7 @@ from benchmarks.torture_scales import lengths, noise  # noqa: E402
 from benchmarks.torture_smooth import smooth  # noqa: E402
 from benchmarks.torture_symmetries import endless, symmetries  # noqa: E402
 from benchmarks.torture_trials import (  # noqa: E402
+    MAX_SECONDS,
     SOLVERS,
     Tally,
     Trial,
@@ -113,6 +115,8 @@ LEFT = 1e-8
 TOLERANCE = 1e-6
 # Points in all: 5 minutes on one core, and 2 seconds.
 COUNT, QUICK = 50_000, 500
+# Seconds for a run of a quick trial.
+QUICK_SECONDS = 1.0
 # Trials that a worker takes at a time.
 CHUNK = 10
 # Seeds are so far apart that the numbers of their cases do not meet.
@@ -234,11 +238,11 @@ def points(name: str, count: int, with_peers: bool) -> Tally:
     return tally
 
 
-def trials(name: str, cases: Iterable[int], with_peers: bool) -> Tally:
+def trials(name: str, cases: Iterable[int], with_peers: bool, max_seconds: float) -> Tally:
     """Judge trials of one family."""
     tally = Tally()
     for case in cases:
-        trial = TRIALS[name].trial(case)
+        trial = replace(TRIALS[name].trial(case), max_seconds=max_seconds)
         try:
             judged = judge(trial, with_peers)
         except Exception as error:  # the other trials are to be judged nevertheless
@@ -257,6 +261,7 @@ class Job(NamedTuple):
     count: int
     cases: range
     with_peers: bool
+    max_seconds: float
 
 
 def work(job: Job) -> tuple[Tally, float]:
@@ -266,7 +271,7 @@ def work(job: Job) -> tuple[Tally, float]:
     begin = time.perf_counter()
     with np.errstate(all="ignore"):
         if job.name in TRIALS:
-            tally = trials(job.name, job.cases, job.with_peers)
+            tally = trials(job.name, job.cases, job.with_peers, job.max_seconds)
         else:
             tally = points(job.name, job.count, job.with_peers)
     return tally, time.perf_counter() - begin
@@ -276,10 +281,11 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """Yield all that is to be done, families in order."""
     shares = sum(share for _, share in FAMILIES.values())
     count = QUICK if arguments.quick else arguments.count
+    limit = QUICK_SECONDS if arguments.quick else MAX_SECONDS
     for name in arguments.family or (*FAMILIES, *TRIALS):
         if name in FAMILIES:
             number = max(4, round(FAMILIES[name][1] / shares * count))
-            yield Job(name, number, range(0), arguments.peers)
+            yield Job(name, number, range(0), arguments.peers, limit)
             continue
         family, first = TRIALS[name], SEEDS_APART * arguments.seed
         number = family.quick if arguments.quick else family.count
@@ -287,7 +293,8 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
         if arguments.case is not None:
             first, end = arguments.case, arguments.case + 1
         for begin in range(first, end, CHUNK):
-            yield Job(name, 0, range(begin, min(begin + CHUNK, end)), arguments.peers)
+            cases = range(begin, min(begin + CHUNK, end))
+            yield Job(name, 0, cases, arguments.peers, limit)
 
 
 # -- printing -----------------------------------------------------------------------------------

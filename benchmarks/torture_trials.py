@@ -39,8 +39,9 @@ Array = np.ndarray
 FAR = 1e-4
 # Decimal digits of the arithmetic in which costs are compared with their minimum.
 mpmath.mp.dps = 40
-# Roundings of the cost that count as none, over the largest error met beside the point.
-ROUNDINGS = 10.0
+# Roundings of the cost that count as none, over the largest error met beside the point: nobody
+# should be called a liar over the last two digits.
+ROUNDINGS = 100.0
 # Share of the size of a point within which its distance to the minimizer is compared.
 ROUNDED = 1e-14
 # Points beside a point at which the cost's rounding is measured.
@@ -264,6 +265,8 @@ class Trial:
     on_the_way : bool
         Whether iterates of the first run that are far from the minimizer are certified, too.
     peer : Peer or None
+    max_seconds : float
+        Time for each run, and for each certificate.
     """
 
     kind: str
@@ -275,6 +278,7 @@ class Trial:
     expected: bool = False
     on_the_way: bool = False
     peer: Peer | None = None
+    max_seconds: float = MAX_SECONDS
 
 
 SOLVERS: dict[str, Callable[..., Any]] = {
@@ -329,7 +333,7 @@ def certify(trial: Trial, spot: Spot, tally: Tally) -> None:
     """Certify a point, and count what is wrong with the certificate."""
     tally.counts["certificates"] += 1
     try:
-        certificate = riemtr.certify(trial.problem, spot.point, max_seconds=MAX_SECONDS)
+        certificate = riemtr.certify(trial.problem, spot.point, max_seconds=trial.max_seconds)
         claim = claim_of(certificate)
     except (ValueError, ArithmeticError) as error:  # an answer, too
         certificate, claim = None, Claim(False, False, f"{type(error).__name__}: {error}")
@@ -394,7 +398,7 @@ def run(trial: Trial, name: str, tally: Tally) -> list[Any]:
     tally.counts[f"{name} runs"] += trial.expected
     observers = (keep,) if trial.on_the_way else ()
     try:
-        solver = SOLVERS[name](max_seconds=MAX_SECONDS)
+        solver = SOLVERS[name](max_seconds=trial.max_seconds)
         result = solver.solve(trial.problem, copied(trial.start), rng=0, observers=observers)
         end = ending_of(result)
     except (ValueError, ArithmeticError) as error:  # an answer, too
@@ -473,7 +477,7 @@ def peer_ends(trial: Trial) -> dict[str, tuple[Any, bool]]:
             verbosity=0,
             min_gradient_norm=PEER_TOLERANCE,
             max_iterations=PEER_ITERATIONS,
-            max_time=MAX_SECONDS,
+            max_time=trial.max_seconds,
         )
         try:
             result = optimizer.run(problem, initial_point=copied(trial.start))
