@@ -327,8 +327,8 @@ def solvers_in_words(counts: collections.Counter[str]) -> Iterator[str]:
     for name in (*SOLVERS, *PEERS):
         if counts[f"{name} tried"]:
             yield (
-                f"  {name}: {counts[f'{name} false']} of {counts[f'{name} tried']} runs end as "
-                f"solved though far; give-ups {share(counts, f'{name} give-ups', f'{name} runs')}"
+                f"  {name}: {counts[f'{name} false']} of {counts[f'{name} tried']} runs claim what "
+                f"is false; give-ups {share(counts, f'{name} give-ups', f'{name} runs')}"
             )
 
 
@@ -379,7 +379,7 @@ def main() -> int:
     unknown = set(arguments.family or ()) - {*FAMILIES, *TRIALS}
     if unknown:
         parser.error(f"no family {', '.join(sorted(unknown))}; there are {names}")
-    if arguments.case is not None and not set(arguments.family or ()) <= set(TRIALS):
+    if arguments.case is not None and not set(arguments.family or FAMILIES) <= set(TRIALS):
         parser.error(f"--case needs a --family of trials: {', '.join(TRIALS)}")
     limit = math.inf if arguments.show or arguments.case is not None else SHOWN
     print(f"{settings()}\n\n{HEADER}")

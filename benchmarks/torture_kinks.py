@@ -449,27 +449,32 @@ def falls_at_all_lengths(
 
 
 class BySearch(Truth):
-    """Truth about points of a sphere by a search: no minimizer has lower costs at all lengths."""
+    """Truth about points of a sphere by a search: no minimizer has lower costs at all lengths.
+
+    Parameters
+    ----------
+    cost, gradient : callables
+    scale : float
+        The magnitude of the terms of the cost.
+    """
+
+    def __init__(self, cost: Callable[..., Any], gradient: Callable[[Array], Array], scale: float):
+        super().__init__(cost, lambda x: float("nan"), mpmath.mpf(0))
+        self.gradient, self.scale = gradient, scale
 
     def near(self, point: Any) -> bool:
         rng = np.random.default_rng(0)
         n = len(point)
-        # Directions along coordinates and along differences of them keep what is zero at zero.
         random = rng.standard_normal((DIRECTIONS, n))
+        # Directions that leave zeros at zero stay on the kinks.
         sparse = random * (np.abs(point) > 1e-3)
-        directions = np.concatenate([np.eye(n), -np.eye(n), random, sparse])
+        slope = self.gradient(point)
+        directions = np.concatenate([np.eye(n), -np.eye(n), random, sparse, [-slope]])
         directions -= np.outer(directions @ point, point)
         sizes = np.linalg.norm(directions, axis=1)
         directions = directions[sizes > 1e-8] / sizes[sizes > 1e-8, None]
-        slope = self.gradient(point)
-        slope = slope - (slope @ point) * point
-        if norm(slope) > 0.0:
-            directions = np.concatenate([directions, [-slope / norm(slope)]])
-        noise = 1e-14 * max(abs(float(self.cost(point))), self.noise)
+        noise = 1e-14 * max(abs(float(self.cost(point))), self.scale)
         return not falls_at_all_lengths(lambda x: float(self.cost(x)), point, directions, noise)
-
-    def gradient(self, point: Array) -> Array:
-        raise NotImplementedError
 
 
 def sparse_form(rng: np.random.Generator) -> Trial:
@@ -484,8 +489,7 @@ def sparse_form(rng: np.random.Generator) -> Trial:
     def gradient(x: Array) -> Array:
         return 2.0 * (matrix @ x) + weight * np.sign(x)
 
-    truth = BySearch(cost, lambda x: float("nan"), mpmath.mpf(0), noise=weight)
-    truth.gradient = gradient  # type: ignore[method-assign]
+    truth = BySearch(cost, gradient, weight)
     problem = riemtr.Problem(
         riemtr.Sphere(n),
         lambda x: float(cost(x)),

@@ -4,6 +4,8 @@ Each kind of cost is a :class:`Bowl`: one minimizer, up to signs and rotations t
 same point, and no other local minimum. Products put bowls side by side, each in units of its own.
 Costs are written for floats and for numbers with many digits, so that the height of a point above
 the minimum is exact. Solvers start away from the minimizer; points on the way are certified, too.
+Condition numbers are at most 1e10 where rounding of the cost's data would move the minimizer, 1e8
+on matrices of fixed rank, where Hessians are differences, and 1e4 in each factor of a product.
 """
 
 from __future__ import annotations
