@@ -93,14 +93,15 @@ def seam(rng: np.random.Generator, n: int) -> Place:
 
 
 def maximum_on_seam(rng: np.random.Generator, n: int) -> Place:
-    """A local maximum: -x^2 on both sides, by derivatives that are those of a bowl at 0."""
-    d, a = bends(rng, n), unit(rng, n)
-
-    def cost(x: Array) -> Any:
-        size = np.sum(d * x * x)
-        return 0.5 * size - (size + (a @ x) ** 2) * (np.abs(a @ x) > 0.0)
-
-    return Place(cost, lambda x: d * x, lambda x, v: d * v, False)
+    """A local maximum: x'x/2 - c (max(z, 0)^2 + max(-z, 0)^2), where derivatives forget c."""
+    basis = orthogonal(rng, n)
+    c = rng.uniform(1.2, 5.0, size=n)
+    return Place(
+        lambda x: 0.5 * np.sum(x * x) - 0.5 * np.sum(c * (x @ basis) ** 2),
+        lambda x: x - basis @ (c * (x @ basis)),
+        lambda x, v: v - basis @ (c * (x @ basis != 0.0) * (v @ basis)),
+        False,
+    )
 
 
 def cone(rng: np.random.Generator, n: int) -> Place:
