@@ -352,7 +352,7 @@ def distances(rng: np.random.Generator) -> Course:
         return sum(w * y / max(norm(y), 1e-300) for w, y in parts(x))
 
     def hessian(x: Array, v: Array) -> Array:
-        total = np.zeros_like(v)
+        total = np.zeros(n)
         for w, y in parts(x):
             size = max(norm(y), 1e-100)
             total += w * (v - y * ((y @ v) / size**2)) / size

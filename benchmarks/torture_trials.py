@@ -496,7 +496,12 @@ def by_scipy(trial: Trial, method: str) -> tuple[Any, bool]:
     peer = trial.peer
     assert peer is not None
     shape = np.shape(trial.start)
-    second = {"hessp": lambda x, v: np.ravel(peer.hessian(x.reshape(shape), v.reshape(shape)))}
+
+    def product(x: Array, v: Array) -> Array:
+        # SciPy tries vectors of integers first.
+        return np.ravel(peer.hessian(x.reshape(shape), v.reshape(shape).astype(float)))
+
+    second = {"hessp": product}
     try:
         found = minimize(
             lambda x: float(peer.cost(x.reshape(shape))),
