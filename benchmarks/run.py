@@ -16,9 +16,15 @@ NOT_BENCHMARKS = {
     "run",
     "timing",
     "torture_cases",
+    "torture_kinks",
     "torture_manifolds",
+    "torture_scales",
+    "torture_smooth",
+    "torture_symmetries",
+    "torture_trials",
     "torture_variants",
     "tracked",
+    "zoo_against",
     "zoo_problems",
 }
 

@@ -13,10 +13,17 @@ A second table has the final costs. Notes say where an end is worse than riemtr'
 fall from the start, and where a gradient norm of 1e-6 was not reached.
 
     python -m benchmarks.zoo [--quick] [--only NAME ...] [--large] [--repeats 3]
+    python -m benchmarks.zoo --against FOLDER [--quick] [--only NAME ...] [--large] [--repeats 3]
 
 ``--large`` takes sizes about ten times larger, and two problems larger still: max-cut n = 5000,
 r = 50 and a sparse Rayleigh quotient of dimension 1e6, each solver in a process of its own, whose
 peak memory is printed.
+
+``--against FOLDER`` compares two versions of riemtr, and leaves out pymanopt: the version of this
+tree, and the version in the folder, as one made by ``git worktree add FOLDER COMMIT``. Each version
+runs in a process of its own, the problems come from this tree, and solves alternate between the two
+processes. It prints for each problem the medians, their ratio (above 1 where this tree is faster),
+Hessian products and the share of them that goes into certification, and the geometric means.
 """
 
 from __future__ import annotations
@@ -32,6 +39,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import geometric_mean, interleaved, one_blas_thread, settings
@@ -250,6 +258,18 @@ def print_costs(rows: list[Row]) -> None:
         print(f"{row.name:<24}{cells}  {'; '.join(row.notes)}")
 
 
+def shares_in_words(rows: list[Row]) -> str:
+    """Return how many of the Hessian products go into certification."""
+    # A problem that needs no product for its certificate counts as one in a hundred thousand:
+    # the logarithm of nothing would decide the mean alone.
+    shares = [max(share, 1e-5) for row in rows if (share := row.share) is not None]
+    mean = f"{geometric_mean(shares):.3f}" if shares else "-"
+    words = f"share of Hessian products that go into certification: geometric mean {mean}"
+    total = sum(row.ends[CERTIFIED].products or 0 for row in rows if row.certification is not None)
+    spent = sum(row.certification or 0 for row in rows)
+    return f"{words}, of all products together {spent / total:.3f}" if total else words
+
+
 def print_summary(rows: list[Row]) -> None:
     """Print the figures that are stated: means and worst cases of the ratios, the share."""
     print()
@@ -265,14 +285,7 @@ def print_summary(rows: list[Row]) -> None:
             f"over {len(ratios)} problems, smallest {ratios[worst]:.2f} ({worst}), "
             f"below 1 on {slower}"
         )
-    # A problem that needs no product for its certificate counts as one in a hundred thousand:
-    # the logarithm of nothing would decide the mean alone.
-    shares = [max(share, 1e-5) for row in rows if (share := row.share) is not None]
-    mean = f"{geometric_mean(shares):.3f}" if shares else "-"
-    print(f"share of Hessian products that go into certification: geometric mean {mean}", end="")
-    total = sum(row.ends[CERTIFIED].products or 0 for row in rows if row.certification is not None)
-    spent = sum(row.certification or 0 for row in rows)
-    print(f", of all products together {spent / total:.3f}" if total else "")
+    print(shares_in_words(rows))
     verdicts = [row.ends[CERTIFIED].verdict for row in rows]
     certified = sum(verdict in ("strict", "minimizer") for verdict in verdicts)
     print(f"certified minimizers: {certified} of {len(rows)}")
@@ -327,6 +340,12 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of: {', '.join(ZOO)}")
     parser.add_argument("--large", action="store_true", help="about ten times larger")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FOLDER",
+        help="compare with the riemtr in this folder, interleaved: times, ratios, products",
+    )
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -337,6 +356,13 @@ def main() -> None:
         parser.error(f"no problem {', '.join(sorted(unknown))}; there are {', '.join(ZOO)}")
     size = "quick" if arguments.quick else "large" if arguments.large else "standard"
     repeats = 1 if arguments.quick else arguments.repeats
+    if arguments.against is not None:
+        from benchmarks.zoo_against import compare  # which needs this module
+
+        print(settings())
+        names = [name for name in arguments.only or ZOO if name in ZOO]
+        compare(arguments.against.resolve(), names, size, repeats)
+        return
     print(settings())
     print(f"\n{size} sizes, gradient norm {TOLERANCE:.0e}, medians of up to {repeats} rounds")
     print(header())
