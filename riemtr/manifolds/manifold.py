@@ -13,6 +13,7 @@ not, as with the metric of positive definite matrices or on products, :meth:`Tan
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -83,6 +84,10 @@ class TangentSpace:
         if self.relative_metric:
             return (1.0,)
         return (math.hypot(*map(safe_norm, flatten(self.point, self.manifold.point_layout))),)
+
+    def weighted(self, vector: np.ndarray, weights: Sequence[float]) -> np.ndarray:
+        """Return a vector times a number in each factor of a product."""
+        return vector * vector.real.dtype.type(weights[0])
 
     def zero(self) -> np.ndarray:
         """Return the zero vector."""

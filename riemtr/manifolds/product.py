@@ -109,6 +109,12 @@ class ProductSpace(TangentSpace):
         """Return the sizes of the parts of the point."""
         return tuple(itertools.chain(*self._each("sizes")))
 
+    def weighted(self, vector: np.ndarray, weights: Sequence[float]) -> np.ndarray:
+        """Return a vector times a number in each factor."""
+        numbers = iter(weights)
+        each = [[next(numbers) for _ in space.sizes()] for space in self.spaces]
+        return as_real(self._each("weighted", self.parts(vector), each))
+
     def zero(self) -> np.ndarray:
         """Return the zero vector."""
         return as_real(self._zeros)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -195,6 +195,13 @@ class Ladder:
         behind = [self.middle, *(side[1] for side in reversed(self.sides))]
         return all(len(set(map(float, costs))) == len(costs) for costs in (ahead, behind))
 
+    @property
+    def digit(self) -> float:
+        """The change over lengths that hardly suffice for any; 0 where they do."""
+        if self.tells:
+            return 0.0
+        return max(abs(cost - self.middle) for side in self.sides for cost in side)
+
     def slope(self, noise: Any) -> Measured:
         """Return the slope, where costs show some noise beside their rounding."""
         noise = np.maximum(noise, self.rounding)
@@ -336,6 +343,12 @@ class Line:
 
     @property
     def _shown(self) -> float:
+        # Where costs are the same over several lengths, their smallest change is their last digit.
+        digits = max((ladder.digit for ladder in self.ladders), default=0.0)
+        return max(digits, self._own_noise)
+
+    @property
+    def _own_noise(self) -> float:
         by_length = sorted(self.ladders, key=lambda ladder: ladder.length)
         shortest, *longer = (float(ladder.own_noise) for ladder in by_length)
         if longer and shortest < 2.0 * min(longer) / RULE.change:  # which noise does not do
@@ -521,8 +534,8 @@ def contradicting_bend(
 ) -> tuple[str, Measured]:
     """Say how the cost changes along a line through a critical point, if not as stated.
 
-    A Hessian that is another to either side, as where a squared hinge begins, contradicts nothing,
-    and confirms nothing.
+    Where the curvature is another to either side, as where a squared hinge begins, no Hessian says
+    what the cost does.
 
     Parameters
     ----------
@@ -552,7 +565,8 @@ def contradicting_bend(
     value = contradicting(line, lambda other: other.bend(stated, enough), stated, ignored)
     if value is not None:
         if line.seam():
-            return "", Measured(measured.value, math.inf, measured.length)
+            sentence = "the cost bends otherwise ahead of the point than behind it"
+            return f"{sentence}: it has no second derivative here", measured
         return f"the cost bends by {value:.3g} where its Hessian says {stated:.3g}{SEE}", measured
     slight = max(harmless, enough * RULE.longest * line.reach)
     value = contradicting(line, lambda other: other.slope(slope, stated, slight), slope, harmless)
@@ -617,9 +631,11 @@ def image(
             errors = [rounding / (share * t) for share in _RUNGS]
             measured = extrapolated(differences, errors, t, here.norm)
             if math.isfinite(best.error) and not measured.error < best.error:
+                # Shorter lengths are no better: what is more than rounding is noise.
+                noisy = best.error > RULE.distrust * rounding / best.length
+                best = replace(best, is_noisy=noisy)
                 break
-            noisy = measured.error > RULE.distrust * errors[2] and t < usual
-            best = Measured(measured.value, measured.error, t, noisy)
+            best = measured
             enough = 0.0 if exact else RULE.refuting * scale
             if measured.error <= max(enough, RULE.distrust * errors[2]):
                 break

@@ -5,14 +5,16 @@ step ``-H^-1 g`` says how far the minimum of the local model is, and ``g'H^-1 g 
 it is. Conjugate gradients approach both from below, and the residual r that they leave bounds what
 is missing: with no eigenvalue below ``least > 0`` the step is off by ``|r| / least`` at most, and
 the decrease by ``|r|^2 / (2 least)``. Lengths are compared with the point's own size in each factor
-of a product, so that no unit matters.
+of a product. Where these sizes differ, vectors are taken in units of them, so that what is large or
+small does not depend on the units in which a user writes a factor.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +31,8 @@ class NewtonRule:
     roundings: float = 10.0  # roundings of a cost or a gradient that say nothing
     most_formed: int = 1000  # dimension up to which the matrix is formed where CG does not end
     steps: int = 1000  # steps of conjugate gradients at most
+    small: int = 30  # dimension up to which a first look is the whole step, by the matrix
+    uneven: float = 1e-2  # smallest over largest size of factors from which on units matter
     first_look: float = 1e-3  # share of the gradient up to which a first look leaves it unexplained
 
 
@@ -99,6 +103,11 @@ class Newton:
         By how much the model is lower at its end.
     least_met, weakest_met, largest_met : float
         The smallest curvature met on the way, the smallest by magnitude, and the largest.
+    softness : float
+        The smallest eigenvalue over the largest, in units of the factors' sizes; NaN where the
+        matrix was not taken.
+    softest : ndarray or None
+        A unit vector of about that curvature.
     bends_down : bool
         Whether negative curvature was met, so that the model has no minimum.
     limited : str
@@ -107,7 +116,10 @@ class Newton:
 
     def __init__(self, here: Evaluation):
         self._here = here
-        slope = here.across(here.gradient)
+        self._weights = self._units()
+        slope = self._weighted(here.across(here.gradient))
+        self.softness = math.nan
+        self.softest: np.ndarray | None = None
         self.residual = self._steepness = here.norm(slope)
         self.decrease, self.least_met, self.weakest_met = 0.0, math.inf, math.inf
         self.bends_down = self._is_solved = False
@@ -140,6 +152,28 @@ class Newton:
         while self.residual > max(RULE.first_look * self._steepness, 0.0) and self._advance():
             pass
 
+    @property
+    def is_small(self) -> bool:
+        """Whether the whole step, by the matrix, costs no more than a look."""
+        return self._here.manifold.dim <= RULE.small
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether the gradient is nothing but the rounding of the terms that it is made of."""
+        here = self._here
+        return self._steepness <= RULE.roundings * here.precision * here.conversion_size
+
+    def solve_exactly(self) -> None:
+        """Take the whole step by the matrix, where that can be formed."""
+        if self.limited or self._is_solved or self._here.manifold.dim > RULE.most_formed:
+            return
+        self._guarded(self._solve)
+
+    @property
+    def units_matter(self) -> bool:
+        """Whether the sizes of the factors differ so much that curvatures depend on their units."""
+        return min(self._weights, default=1.0) < RULE.uneven
+
     def nearness(self, share: float, least: float) -> Nearness:
         """Return how far the minimum is, as far as that has to be known.
 
@@ -150,6 +184,11 @@ class Newton:
         least : float
             A number that no eigenvalue is below.
         """
+        if self.units_matter:
+            self.solve_exactly()
+            least = 0.0
+        elif least <= 0.0 and self.is_small:
+            self.solve_exactly()
         while True:
             verdict = self._verdict(share, least)
             if verdict is not None or not self._advance():
@@ -166,9 +205,8 @@ class Newton:
     def rounding(self) -> float:
         """Rounding of the gradient."""
         here = self._here
-        return self.rounding_of(
-            max(self.largest_met, here.curvature.size if here.known_curvature else 0.0)
-        )
+        known = here.known_curvature is not None and not self.units_matter
+        return self.rounding_of(max(self.largest_met, here.curvature.size if known else 0.0))
 
     def rounding_of(self, size: float) -> float:
         """Return the rounding of a gradient beside a Hessian of some size."""
@@ -191,7 +229,8 @@ class Newton:
         if least > 0.0:
             return self.residual / least
         # Little is left of the slope, and that is rounding.
-        looked = self._is_solved or self.residual <= RULE.first_look * self._steepness
+        left = RULE.first_look * min(self._steepness, self.rounding)
+        looked = self._is_solved or self.residual <= left
         return 0.0 if looked and self.residual <= self.rounding else math.inf
 
     def _verdict(self, share: float, least: float) -> bool | None:
@@ -221,44 +260,78 @@ class Newton:
             return False
         here = self._here
         late = self._steps >= min(here.manifold.dim, RULE.steps)
+        if here.has_matrix or (late and here.manifold.dim <= RULE.most_formed):
+            self._guarded(self._solve)
+        elif late or self.residual == 0.0:
+            self.limited = "" if self.residual == 0.0 else f"{self._steps} steps of CG"
+            self._is_solved = True
+            return False
+        else:
+            self._guarded(self._conjugate)
+        return not self.limited
+
+    def _guarded(self, compute: Callable[[], None]) -> None:
+        """Compute something, or write down why it cannot be computed."""
         try:
-            if here.has_matrix or (late and here.manifold.dim <= RULE.most_formed):
-                self._solve()
-            elif late or self.residual == 0.0:
-                self.limited = "" if self.residual == 0.0 else f"{self._steps} steps of CG"
-                self._is_solved = True
-                return False
-            else:
-                with np.errstate(invalid="ignore"):  # what is not finite is looked for
-                    self._conjugate()
+            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked for
+                compute()
         except OutOfTimeError:
             self.limited = "out of time"
         except (np.linalg.LinAlgError, NonFiniteHessianError, MemoryError) as error:
             self.limited = str(error) or type(error).__name__
-        return not self.limited
+
+    def _units(self) -> tuple[float, ...]:
+        """Return the sizes of the factors over the largest; 1 where symmetries mix the factors."""
+        sizes = self._sizes
+        largest = max(sizes, default=0.0)
+        if len(self._here.symmetries) or not largest > 0.0:
+            return tuple(1.0 for _ in sizes)
+        return tuple(size / largest if size > 0.0 else 1.0 for size in sizes)
+
+    def _weighted(self, vector: np.ndarray) -> np.ndarray:
+        if len(self._weights) == 1 or min(self._weights) == 1.0:
+            return vector
+        return self._here.space.weighted(vector, self._weights)
 
     def _solve(self) -> None:
         """Take the whole step by the eigenvalues of the matrix."""
         here = self._here
-        values, vectors = here.eigh_across
+        slope = here.coordinates_across(here.gradient)
+        weights: Any = 1.0
+        if min(self._weights, default=1.0) == 1.0:
+            values, vectors = here.eigh_across
+        else:
+            ones = here.basis.vector(np.ones(here.manifold.dim))
+            weights = np.asarray(here.basis.coordinates(self._weighted(ones)), dtype=float)
+            matrix = here.finite_matrix() * np.outer(weights, weights)
+            values, vectors = np.linalg.eigh(matrix)
+            slope = weights * slope
         self._is_solved = True
         if not len(values):
             return
-        slope = here.coordinates_across(here.gradient)
         accuracy = RULE.roundings * here.precision * math.sqrt(len(values))
-        flat = accuracy * max(float(np.abs(values[[0, -1]]).max()), here.conversion_size)
-        shares = vectors.T @ slope
         self.least_met, self.largest_met = float(values[0]), float(np.abs(values).max())
         self.weakest_met = float(np.abs(values).min())
+        converted = 0.0 if self.units_matter else here.conversion_size
+        flat = accuracy * max(self.largest_met, converted)
+        shares = vectors.T @ slope
         bent = np.abs(values) > flat
+        self.bends_down = False
         if values[0] < -flat:
             # A model that bends down has no minimum unless no slope leads there.
             self.bends_down = bool(np.abs(shares[values < -flat]).max() > self.rounding)
         inverse = np.where(bent, 1.0 / np.where(bent, values, 1.0), 0.0)
         moves = -inverse * shares
-        self.step = here.vector_across(vectors @ moves)
+        self.step = here.vector_across(weights * (vectors @ moves))
         self.residual = float(np.linalg.norm(shares[~bent]))
         self.decrease = float(0.5 * (np.abs(inverse) * shares) @ shares)
+        if self.largest_met > 0.0:
+            self.softness = float(values[0]) / self.largest_met
+            self.softest = self._unit(here.vector_across(weights * vectors[:, 0]))
+            self.is_positive = bool(values[0] > flat)
+
+    is_positive = False
+    """Whether all eigenvalues, in units of the factors' sizes, are positive beyond rounding."""
 
     def _conjugate(self) -> None:
         """Take one step of preconditioned conjugate gradients."""
@@ -267,7 +340,7 @@ class Newton:
             raise OutOfTimeError("in the Newton step")
         left, scale = self._left, self._steepness
         ahead = self._towards(left) if self._ahead is None else self._ahead
-        image = here.across(here.hessian(ahead))
+        image = self._weighted(here.across(here.hessian(self._weighted(ahead))))
         bend = here.inner(ahead, image)
         if not math.isfinite(bend):
             raise NonFiniteHessianError("the Hessian has NaN or infinite entries at this point")
@@ -280,7 +353,7 @@ class Newton:
             self.bends_down = not self._is_solved
             return
         along = here.inner(left, ahead)
-        self.step = self.step + (scale * (along / bend)) * ahead
+        self.step = self.step + (scale * (along / bend)) * self._weighted(ahead)
         self.decrease += 0.5 * (scale * (along / bend)) * (scale * along)
         self._left = left = left - (along / bend) * image
         self.residual = scale * here.norm(left)

@@ -26,12 +26,12 @@ from riemtr.problem.differences import (
     contradicting_bend,
     cost_nearby,
     gradient_noise,
-    image,
     turns_unevenly,
 )
+from riemtr.problem.differences import image as gradient_image
 from riemtr.problem.newton import Nearness
 from riemtr.solvers.distance import Distance, estimated, is_cheap, is_small, proved, rounded_up
-from riemtr.solvers.stopping import Tolerances, default_tolerances
+from riemtr.solvers.stopping import Tolerances, default_tolerances, flat_direction
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
 
 MINIMIZER = "minimizer"
@@ -276,14 +276,12 @@ class Certificate(Summarised):
         if self.strict:
             across = f" up to {plural(self.symmetries, 'symmetric direction')}"
             return f"{MINIMIZER}, strict{across if self.symmetries else ''}"
-        if self.min_eigenvalue <= self.error_bound and self.min_eigenvalue <= _flat(self):
-            why = self._flatness
-        elif self.min_eigenvalue - self.error_bound <= 0.0:
-            why = "whether it has flat directions was left open"
-        elif self.open_question:
+        if self.open_question:
             why = self.open_question
+        elif self.min_eigenvalue <= _flat(self):
+            why = self._flatness
         else:
-            why = "nearly flat, Newton's method does not settle"
+            why = "whether it has flat directions was left open"
         return f"{MINIMIZER}, to second order: {why}"
 
 
@@ -353,7 +351,7 @@ def certify_evaluation(
         smallest,
         math.inf if against else smallest - known.lower_bound if smallest < math.inf else 0.0,
         None if direction is None else here.space.unpack(direction),
-        verdict == MINIMIZER and known.lower_bound > 0.0 and not open_question,
+        verdict == MINIMIZER and evidence.is_positive and not open_question,
         bound,
         tolerance,
         "" if far else against,
@@ -384,6 +382,10 @@ class _Evidence:
         self.here, self.curvature = here, here.curvature
         self._tolerances, self._bound = tolerances, bound
         self.direction = self.curvature.direction
+        newton = here.newton
+        if newton.units_matter:
+            newton.solve_exactly()
+            self.direction = self.direction if newton.softest is None else newton.softest
         self.nearness: Nearness | None = None
         if self.curvature.known_side(tolerances.curvature) >= 0:
             least = self.curvature.lower_bound
@@ -399,6 +401,14 @@ class _Evidence:
         length = self._tolerances.distance * here.reach(direction)
         rounding = here.newton.rounding
         return slope > max(rounding, abs(self.curvature.min_eigenvalue) * length)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether no eigenvalue is zero or negative, beyond all errors."""
+        newton = self.here.newton
+        if newton.units_matter and newton.softest is not None:
+            return newton.is_positive
+        return self.curvature.lower_bound > 0.0
 
     # -- contradictions ---------------------------------------------------------------------------
 
@@ -431,7 +441,8 @@ class _Evidence:
         here, known = self.here, self.curvature
         direction = self.direction
         assert direction is not None
-        product = here.hessian(direction) if known.image is None else known.image
+        image = known.image if direction is known.direction else None
+        product = here.hessian(direction) if image is None else image
         drawn = _drawn(here)
         asked = [(direction, product)]
         if drawn is not None:
@@ -441,7 +452,7 @@ class _Evidence:
             bend = here.inner(vector, stated)
             tolerated = known.tolerated(self._tolerances.curvature)
             sentence, measured = contradicting_bend(line, bend, self._bound, tolerated)
-            flat = number == 0 and not known.lower_bound > tolerated
+            flat = number == 0 and flat_direction(here, self._tolerances) is not None
             if number == 0 and measured.value - measured.error > 0.0:
                 self._confirmed = True
             if not sentence and self.nearness is not None:
@@ -473,12 +484,14 @@ class _Evidence:
         the bounds of the eigenvalues, by as much as may be hidden from one direction.
         """
         here, known = self.here, self.curvature
-        measured = image(here, vector, stated, along.length)
+        scale = max(known.size, here.norm(stated))
+        exact = not self._confirmed and known.lower_bound < CLAIM.soft * scale
+        measured = gradient_image(here, vector, stated, along.length, exact)
         if not math.isfinite(measured.error):
             return ""
-        scale = max(known.size, here.norm(stated))
         gap = here.norm(here.across(measured.value - stated))
-        if number == 0 and gap + measured.error < known.min_eigenvalue:
+        bend = here.inner(vector, stated)
+        if number == 0 and gap + measured.error < bend:
             self._confirmed = True
         clear = gap > measured.error
         dim = here.manifold.dim
@@ -521,7 +534,7 @@ class _Evidence:
 
     def open_question(self) -> str:
         """Say what keeps a minimizer with positive curvature from being called strict."""
-        if self.direction is None or not self.curvature.lower_bound > 0.0:
+        if self.direction is None or not self.is_positive:
             return ""
         if not self._confirmed:
             return "rounding and noise hide from differences whether the cost bends up"
@@ -563,7 +576,9 @@ class _Evidence:
     def _overshoot(self) -> str:
         """Say that the cost falls on where Newton's method does not settle, as for x^3."""
         here, newton = self.here, self.here.newton
-        if self._settles:
+        # Over the last digits of a point nothing is told but rounding.
+        short = here.norm(newton.step) <= math.sqrt(here.precision) * here.reach(newton.step)
+        if self._settles or short:
             return ""
         known = CLAIM.minimum * newton.decrease
         for multiple in CLAIM.multiples:

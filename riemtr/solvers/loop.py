@@ -22,10 +22,10 @@ from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
     Consistency,
-    FirstOrderPoint,
     SecondOrderPoint,
     StoppingCriterion,
     Tolerances,
+    flat_direction,
 )
 from riemtr.solvers.weights import as_length, from_length
 from riemtr.subproblem import SecantSubproblem, Step
@@ -244,13 +244,12 @@ class Run:
         if reason.status is not Status.CONVERGED or over:
             return None
         known = here.curvature
-        # Positive by a bound alone, or by all that was asked: there is no flat direction.
-        flat = known.min_eigenvalue <= known.tolerated(self.tolerances.curvature)
-        if not flat or known.direction is None:
+        direction = flat_direction(here, self.tolerances)
+        if direction is None:
             return None
-        line = Line(here, known.direction)
+        line = Line(here, direction)
         # What the gradient says along it is compared as well: a wrong one vanishes somewhere, too.
-        bend = here.inner(known.direction, here.hessian(known.direction))
+        bend = here.inner(direction, here.hessian(direction))
         tolerated = known.tolerated(self.tolerances.curvature)
         slope = self.tolerances.gradient_at(here, self.size)
         self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
@@ -293,10 +292,13 @@ class Run:
             return reason
         if not best.gradient_norm <= best.newton.rounding_of(size):
             return reason
-        goal = FirstOrderPoint if self.solver.goal == "first-order" else SecondOrderPoint
-        settled = goal(tolerances).at_small_gradient(best)
-        if settled is not None and settled.status is not Status.UNRESOLVED:
-            return settled
+        if self.solver.goal == "first-order":
+            if not best.newton.seems_far(tolerances.distance):
+                return Reason(Status.FIRST_ORDER)
+        else:
+            settled = SecondOrderPoint(tolerances).at_small_gradient(best)
+            if settled is not None and settled.status is not Status.UNRESOLVED:
+                return settled
         nearness = best.newton.nearness(tolerances.distance, best.curvature.lower_bound)
         away = f"as far as rounding lets it be known, the minimizer is {nearness.in_words}"
         return replace(reason, detail=f"{reason.detail}; {away}" if reason.detail else away)

@@ -16,6 +16,7 @@ from riemtr.arguments import as_integer, generator
 from riemtr.errors import ArgumentError, NonFiniteCostError
 from riemtr.manifolds import Manifold
 from riemtr.problem import Counts
+from riemtr.problem.differences import RULE, Ladder
 from riemtr.problem.stacks import Stack, StackEvaluation, dots, scaled
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.solvers.arguments import check_limits
@@ -38,13 +39,12 @@ _ENOUGH = 0.5
 _FALL = 0.9
 # Relative accuracy of Hessian products, in roundings.
 _ACCURACY = 10.0
-# Length of the steps along which costs confirm derivatives, over the manifold's typical distance:
-# rounding and the fourth order are then both small beside the curvature.
-_PROBE = 1e-3
-# Part of a curvature that costs beside the point may contradict.
-_TOLERATED = 0.05
-# Roundings of a cost in such a difference.
-_ROUNDINGS = 100.0
+# Curvature over the largest for which costs beside the point are asked, at least.
+_SOFT = 1e-3
+# Error of a difference of costs, over the largest curvature, that still confirms a derivative.
+_NEEDED = 0.05
+# Roundings of a cost that a decrease of the model may be.
+_ROUNDINGS = 10.0
 # Seed of the direction, chosen by nobody, along which costs are asked.
 _SEED = 2
 
@@ -406,7 +406,7 @@ class _Together:
 
     def _scales(self) -> np.ndarray:
         measured = self.here.space.measured(self.here.euclidean_gradient)
-        return np.maximum(_norms(measured), self.curvatures)
+        return np.maximum(_norms(measured), self.curvatures * _reach(self.here))
 
     def _bounds(self) -> np.ndarray:
         """Return the gradient norms that count as none."""
@@ -429,8 +429,10 @@ class _Together:
             self._end(solved, number, Status.FIRST_ORDER)
             return directions[~solved]
         found = _certified(self.here.part(small), self.tolerances, self.precision)
-        leaving = np.isin(found.verdicts, (SADDLE, MAXIMIZER))
-        directions[small[leaving]] = found.directions[leaving]
+        # Saddles are left, and so are points whose minimizer is far beside their own size.
+        leaving = np.isin(found.verdicts, (SADDLE, MAXIMIZER, NOT_CRITICAL))
+        saddle = leaving & (found.verdicts != NOT_CRITICAL)
+        directions[small[saddle]] = found.directions[saddle]
         known = np.ones_like(leaving) if last else ~leaving
         ends, numbers = self.ends, self.numbers[small[known]]
         ends.verdicts[numbers] = found.verdicts[known]
@@ -497,7 +499,10 @@ class _Together:
         with np.errstate(divide="ignore", invalid="ignore"):
             progress = np.minimum(1.0, self.norms / self.before) ** (1.0 + _THETA)
         forcing = np.minimum(_KAPPA, np.where(self.before > self.norms, progress, 1.0))
-        targets = np.maximum(forcing * self.norms, _ENOUGH * self._bounds())
+        bounds = self._bounds()
+        # Where a small slope is that of a point far away, no equation is solved well enough.
+        enough = np.where(self.norms > bounds, _ENOUGH * bounds, 0.0)
+        targets = np.maximum(forcing * self.norms, enough)
         limit = max(self.manifold.dim, 1)
         steps = stacked_cg(here.product, here.gradient, self.radii, targets, limit)
         if directions.any():
@@ -593,44 +598,99 @@ def _certified(here: StackEvaluation, tolerances: Tolerances, precision: float) 
     # Directions outside the tangent space count as of positive curvature.
     maximal = np.sum(values < -allowed[:, None], axis=1) >= here.stack.manifold.dim
     verdicts[negative & maximal] = MAXIMIZER
-    agreed = known & _confirmed(here, directions, least, scales, precision)
+    slopes = here.gradient.reshape(count, -1) @ units.reshape(len(units), -1).T
+    shares = (vectors.transpose(0, 2, 1) @ slopes[:, :, None])[:, :, 0]
+    lengths, decreases = _newton(values, shares, errors)
+    near = lengths <= tolerances.distance * _reach(here)
+    near |= decreases <= _ROUNDINGS * precision * np.abs(here.cost)
+    near |= not tolerances.relative
+    verdicts[(least - errors >= -allowed) & known & ~near] = NOT_CRITICAL
+    agreed = known & near & _confirmed(here, directions, least, sizes, decreases, precision)
     verdicts[(least - errors >= -allowed) & agreed] = MINIMIZER
     strict = (verdicts == MINIMIZER) & (least - errors > allowed)
     least[~known] = errors[~known] = np.nan
     return _Certificates(verdicts, least, errors, strict, directions)
 
 
+def _newton(
+    values: np.ndarray, slopes: np.ndarray, errors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return lengths of Newton steps and decreases of models, by eigenvalues and slopes along them.
+
+    Where an eigenvalue is nothing but rounding there is no end, unless the slope is none either.
+    """
+    bent = np.abs(values) > errors[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flat = np.where(np.abs(slopes) <= errors[:, None], 0.0, np.inf)
+        moves = np.where(bent, np.abs(slopes / values), flat)
+        return np.sqrt(np.sum(moves**2, axis=1)), 0.5 * np.sum(moves * np.abs(slopes), axis=1)
+
+
+def _reach(here: StackEvaluation) -> np.ndarray:
+    """Return the sizes of points; 1 on manifolds with bounds, and where a point is zero."""
+    count = len(here)
+    if here.stack.manifold.bounded or here.space.relative_metric:
+        return np.ones(count)
+    sizes = _norms(here.points)
+    return np.where(sizes > 0.0, sizes, 1.0)
+
+
 def _confirmed(
     here: StackEvaluation,
     directions: np.ndarray,
     curvatures: np.ndarray,
-    scales: np.ndarray,
+    sizes: np.ndarray,
+    decreases: np.ndarray,
     precision: float,
 ) -> np.ndarray:
-    """Return where costs beside the points change as the derivatives say.
+    """Return where costs beside the points change as the derivatives say, and none is lower.
 
     They are asked along the direction of least curvature, and along one that nobody chose.
     """
     rng = np.random.default_rng(_SEED)
     drawn = here.space.tangent(rng.standard_normal(here.points.shape))
-    lengths = _norms(drawn)
-    drawn = scaled(1.0 / np.where(lengths > 0.0, lengths, 1.0), drawn)
+    norms = _norms(drawn)
+    drawn = scaled(1.0 / np.where(norms > 0.0, norms, 1.0), drawn)
     agreed = np.ones(len(here), dtype=bool)
-    step = _PROBE * min(here.stack.manifold.typical_dist, 1.0)
-    if precision > 1e-12:  # the roundings of single precision need longer steps
-        step *= 30.0
+    reach = _reach(here)
+    rounding = precision * np.maximum(np.abs(here.cost), _norms(here.euclidean_gradient) * reach)
     for vectors, bends in (
         (directions, curvatures),
         (drawn, dots(drawn, here.product(drawn))),
     ):
-        ahead, behind = (here.moved(sign * step * vectors).cost for sign in (1.0, -1.0))
+        ladder = _ladder(here, vectors, np.maximum(np.abs(bends), _SOFT * sizes), reach, rounding)
+        noise = RULE.noise * ladder.own_noise
+        second, first = ladder.bend(noise), ladder.slope(noise)
         slopes = dots(here.gradient, vectors)
-        rounding = _ROUNDINGS * precision * np.maximum(np.abs(here.cost), scales)
-        second = (ahead - 2.0 * here.cost + behind) / step**2
-        first = (ahead - behind) / (2.0 * step)
-        agreed &= np.abs(second - bends) <= _TOLERATED * scales + rounding / step**2
-        agreed &= np.abs(first - slopes) <= _TOLERATED * scales * step + rounding / step
+        known = second.error <= _NEEDED * sizes
+        allowed = _NEEDED * sizes
+        agreed &= known & (np.abs(second.value - bends) <= second.error + RULE.refuting * sizes)
+        agreed &= np.abs(first.value - slopes) <= first.error + RULE.refuting * allowed * reach
+        lowest = np.min([np.minimum(*side) for side in ladder.sides], axis=0)
+        fall = here.cost - lowest
+        agreed &= ~(fall > RULE.sure * np.maximum(noise, ladder.rounding) + 2.0 * decreases)
     return agreed
+
+
+def _ladder(
+    here: StackEvaluation,
+    vectors: np.ndarray,
+    bends: np.ndarray,
+    reach: np.ndarray,
+    rounding: np.ndarray,
+) -> Ladder:
+    """Return costs along a direction for each problem, over lengths that suit its curvature."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        telling = np.sqrt(2.0 * RULE.telling * rounding / bends)
+    shortest = math.sqrt(np.finfo(here.points.dtype).eps)
+    lengths = reach * np.clip(np.nan_to_num(telling / reach, nan=np.inf), shortest, RULE.longest)
+    sides = []
+    for share in (1.0, 0.5, 0.25):
+        ahead, behind = (
+            here.moved(scaled(sign * share * lengths, vectors)).cost for sign in (1, -1)
+        )
+        sides.append((ahead, behind))
+    return Ladder(lengths, here.cost, sides, rounding)
 
 
 def _bounds(start: StackEvaluation, precision: float) -> tuple[np.ndarray, np.ndarray]:

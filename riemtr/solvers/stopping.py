@@ -254,6 +254,10 @@ class FirstOrderPoint(StoppingCriterion):
         """Whether a first look says that the minimum is far."""
         here, tolerances = iteration.here, self.tolerances
         newton = here.newton
+        if newton.is_rounding:
+            return False
+        if newton.is_small:
+            newton.solve_exactly()
         if not newton.seems_far(tolerances.distance):
             return False
         # A model without a minimum: the slope must be small beside all curvature that was met.
@@ -309,6 +313,22 @@ class SecondOrderPoint(FirstOrderPoint):
             why = f"{here.newton.limited}; " if here.newton.limited else ""
             return Reason(Status.UNRESOLVED, f"{why}the minimizer is {nearness.in_words}")
         return Reason(Status.CONVERGED) if nearness.near else None
+
+
+def flat_direction(here: Evaluation, tolerances: Tolerances) -> np.ndarray | None:
+    """Return the direction of least curvature of a critical point, if that is none to tolerance.
+
+    Where factors have sizes far apart it is that in units of the sizes.
+    """
+    known, newton = here.curvature, here.newton
+    if newton.units_matter:
+        newton.solve_exactly()
+        if newton.softest is not None:
+            flat = newton.softness <= max(tolerances.curvature.relative, here.precision)
+            return newton.softest if flat else None
+    # Positive by a bound alone, or by all that was asked: there is no flat direction.
+    flat = known.min_eigenvalue <= known.tolerated(tolerances.curvature)
+    return known.direction if flat else None
 
 
 class SecondOrder(SecondOrderPoint):

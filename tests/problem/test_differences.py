@@ -103,15 +103,13 @@ def test_single_precision_inside_is_seen():
         (lambda x: x[0] ** 2 + (x[0] > 0.0), 2.0, "jumps up by 1"),
         (lambda x: abs(x[0]), 0.0, "a kink here, which bends it up by 2"),
         (lambda x: -abs(x[0]), 0.0, "a kink here, which bends it down by 2"),
-        (lambda x: max(x[0], 0.0) ** 2, 0.0, ""),  # and nothing is confirmed
+        (lambda x: max(x[0], 0.0) ** 2, 0.0, "no second derivative here"),
     ],
 )
 def test_contradictions(cost, stated, said):
     line = Line(plane(lambda x: float(cost(x))), ALONG)
-    sentence, measured = contradicting_bend(line, stated, 1e-9, 1e-9)
+    sentence, _ = contradicting_bend(line, stated, 1e-9, 1e-9)
     assert (said in sentence) if said else not sentence
-    if not said and stated == 0.0:
-        assert not measured.error < math.inf
 
 
 def test_what_one_ladder_says_by_chance_another_does_not_confirm():

@@ -664,11 +664,13 @@ def test_where_all_curvature_is_within_tolerance_a_maximum_is_no_minimizer():
     assert verdict(np.eye(3)[2], curvature_tolerance=1e-10).verdict == "maximizer"
 
 
-def test_a_squared_hinge_that_begins_at_the_solution_contradicts_nothing():
+def test_where_a_squared_hinge_begins_there_is_no_second_derivative():
     problem = riemtr.Problem(
         pm.Euclidean(2), lambda x: anp.sum(anp.maximum(x, 0.0) ** 2 + 0.01 * x**2)
     )
-    assert riemtr.certify(problem, np.zeros(2)).verdict == "minimizer"
+    certificate = riemtr.certify(problem, np.zeros(2))
+    assert certificate.verdict == "unresolved"
+    assert "no second derivative" in certificate.contradiction
     wrong = riemtr.Problem(  # but the same Hessian of an even cost does
         pm.Euclidean(2), lambda x: 0.51 * float(x @ x), euclidean_gradient=lambda x: 0.25 * x
     )
