@@ -41,6 +41,7 @@ class DifferenceRule:
     """Which lengths are taken, and what their differences say."""
 
     telling: float = 1e8  # change of a cost, over its rounding, that the first length aims at
+    shortest: float = 1.3  # shortest length over the point's size, in roots of the precision
     longest: float = 0.05  # longest length, over the size of the point
     change: float = 8.0  # factor between one ladder of lengths and the next
     ladders: int = 6  # ladders at most
@@ -191,9 +192,8 @@ class Ladder:
     @property
     def tells(self) -> bool:
         """Whether costs change from one length to the next, so that no rounding hides them."""
-        ahead = [self.middle, *(side[0] for side in reversed(self.sides))]
-        behind = [self.middle, *(side[1] for side in reversed(self.sides))]
-        return all(len(set(map(float, costs))) == len(costs) for costs in (ahead, behind))
+        sides = zip(*self.sides, strict=True)  # ahead and behind
+        return any(len({float(self.middle), *map(float, costs)}) == 4 for costs in sides)
 
     @property
     def digit(self) -> float:
@@ -292,7 +292,7 @@ class Line:
         known : float
             By how much a cost may be lower without a word, as it is on the last bit of the way.
         """
-        shortest = math.sqrt(self.here.precision)
+        shortest = RULE.shortest * math.sqrt(self.here.precision)
         count = math.ceil(math.log(RULE.farthest / shortest, RULE.farther))
         lengths = self.reach * np.geomspace(shortest, RULE.farthest, count)
         for side in (lengths, -lengths):
@@ -600,8 +600,8 @@ def image(
 ) -> Measured:
     """Return the change of the gradient along a unit vector: the image under the true Hessian.
 
-    Two gradients do where they agree with what is stated. ``error`` is a norm, and infinite where
-    gradients are not to be had.
+    Two gradients do where they agree with what is stated. ``error`` is a norm. It is infinite where
+    differences approach no limit, and ``length`` is NaN where gradients are not to be had.
 
     Parameters
     ----------
@@ -640,7 +640,7 @@ def image(
             if measured.error <= max(enough, RULE.distrust * errors[2]):
                 break
     except UNCOMPARED:
-        pass
+        return Measured(0.0 * vector, math.inf)
     return best
 
 

@@ -212,7 +212,8 @@ class Newton:
         """Return the rounding of a gradient beside a Hessian of some size."""
         here = self._here
         length = max(self._sizes, default=0.0) if not here.manifold.bounded else 1.0
-        return RULE.roundings * here.precision * max(here.conversion_size, size * length)
+        terms = math.sqrt(max(here.manifold.dim, 1))
+        return RULE.roundings * here.precision * terms * max(here.conversion_size, size * length)
 
     @property
     def _noise(self) -> float:

@@ -390,7 +390,8 @@ class _Evidence:
         if self.curvature.known_side(tolerances.curvature) >= 0:
             least = self.curvature.lower_bound
             self.nearness = here.newton.nearness(tolerances.distance, least)
-        self._confirmed = False
+        # Whether costs or gradients confirm the least curvature, and whether gradients cannot.
+        self._confirmed = self._open = False
 
     def slopes_down(self) -> bool:
         """Whether the slope along negative curvature is that of a point far from a saddle."""
@@ -460,6 +461,11 @@ class _Evidence:
             sentence = sentence or self._gradients(vector, stated, measured, number)
             if sentence:
                 return sentence
+        if self._open and not self._confirmed:
+            return (
+                "neither costs nor gradients beside the point tell how the cost bends: they have "
+                "noise, or are not smooth"
+            )
         return ""
 
     def _fall(self, line: Line, flat: bool) -> str:
@@ -488,6 +494,7 @@ class _Evidence:
         exact = not self._confirmed and known.lower_bound < CLAIM.soft * scale
         measured = gradient_image(here, vector, stated, along.length, exact)
         if not math.isfinite(measured.error):
+            self._open = self._open or math.isfinite(measured.length)
             return ""
         gap = here.norm(here.across(measured.value - stated))
         bend = here.inner(vector, stated)

@@ -682,7 +682,7 @@ def _ladder(
     """Return costs along a direction for each problem, over lengths that suit its curvature."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         telling = np.sqrt(2.0 * RULE.telling * rounding / bends)
-    shortest = math.sqrt(np.finfo(here.points.dtype).eps)
+    shortest = RULE.shortest * math.sqrt(np.finfo(here.points.dtype).eps)
     lengths = reach * np.clip(np.nan_to_num(telling / reach, nan=np.inf), shortest, RULE.longest)
     sides = []
     for share in (1.0, 0.5, 0.25):

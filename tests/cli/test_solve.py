@@ -159,7 +159,10 @@ def test_saved_files_are_named(tmp_path):
         (["rayleigh", "--radius", "1"], "leave it out, or add --solver exact"),
         (["rayleigh", "--solver", "exact", "--radius", "-1"], "radius must be a positive"),
         (["rayleigh", "--tolerance", "-1"], "tolerance must be a nonnegative number"),
-        (["rayleigh", "--max-iterations", "-1"], "--max-iterations must be an integer of at least 0"),
+        (
+            ["rayleigh", "--max-iterations", "-1"],
+            "--max-iterations must be an integer of at least 0",
+        ),
         (["rayleigh", "--out", "run.txt"], "must end in .npz or .json"),
         (["rayleigh", "--plot", "run.txt"], "must end in .png or .pdf or .svg"),
         (["dictionary-learning", "-p", "dictionary=round"], "got 'round'"),

@@ -87,9 +87,9 @@ def test_a_criterion_as_strict_as_the_solver_means_convergence():
 
 def test_default_tolerances():
     double, single = (float(np.finfo(kind).eps) for kind in (np.float64, np.float32))
-    assert default_tolerances(double) == Tolerances(0.0, 1e-7, Threshold(relative=1e-6))
-    assert default_tolerances(single) == Tolerances(0.0, 1e-4, Threshold(relative=1e-3))
+    assert default_tolerances(double) == Tolerances(0.0, 1e-7, Threshold(relative=1e-6), 1e-5)
+    assert default_tolerances(single) == Tolerances(0.0, 1e-4, Threshold(relative=1e-3), 1e-2)
     # A gradient norm of one's own is absolute, unless a relative one is given as well.
     own = default_tolerances(double, gradient=1e-3, curvature=1e-2)
-    assert own == Tolerances(1e-3, 0.0, Threshold(absolute=1e-2))
+    assert own == Tolerances(1e-3, 0.0, Threshold(absolute=1e-2), 1e-5)
     assert default_tolerances(double, gradient=1e-3, relative=1e-5).relative == 1e-5
