@@ -33,6 +33,7 @@ from riemtr.manifolds.pymanopt import (
 )
 from riemtr.problem import check_gradient, check_hessian
 from riemtr.problem.autodiff import backend
+from riemtr.problem.differences import derivative
 from riemtr.problem.problem import as_problem
 
 __all__ = ["Check", "Report", "check_manifold", "check_problem"]
@@ -519,13 +520,10 @@ class _Trial:
 
     def _bend(self, vector: Any, step: float) -> float:
         """Return the second derivative of the cost along a geodesic."""
-        assert self.geodesic is not None
-        values = [
-            self._value(self.geodesic(self.point, share * step * vector))
-            for share in (1.0, -1.0, 2.0, -2.0)
-        ]
-        near, far = values[0] + values[1], values[2] + values[3]
-        return (16.0 * near - far - 30.0 * self._value(self.point)) / (12.0 * step**2)
+        geodesic = self.geodesic
+        assert geodesic is not None
+        along = derivative(lambda t: self._value(geodesic(self.point, t * vector)), step, order=2)
+        return float(along.value)
 
     @cached_property
     def curvatures(self) -> list[float]:
@@ -589,8 +587,8 @@ class _Trial:
             nearby = exp(point, t * u)
             return manifold.transport(nearby, point, self._gradient_at(nearby))
 
-        derivative = _slope(carried, _STEPS[0])
-        error = self._curvature_error(self.inner(derivative, v)) / (1.0 + self.size(derivative))
+        change = _slope(carried, _STEPS[0])
+        error = self._curvature_error(self.inner(change, v)) / (1.0 + self.size(change))
         yield _at_most(row, error, _SECOND_DIFFERENCES)
 
     def logarithm(self) -> Iterator[Check]:
@@ -639,9 +637,8 @@ class _Trial:
 
 
 def _slope(function: Callable[[float], Any], step: float) -> Any:
-    """Return the derivative at 0 of a function of a number, to fourth order in the step."""
-    ahead, behind, far, back = (function(share * step) for share in (1.0, -1.0, 2.0, -2.0))
-    return (1.0 / (12.0 * step)) * (8.0 * (ahead - behind) + (-1.0) * (far - back))
+    """Return the derivative at 0 of a function of a number."""
+    return derivative(function, step, size=lambda v: abs(v) if np.isscalar(v) else _norm(v)).value
 
 
 def _norm(vector: Any) -> float:

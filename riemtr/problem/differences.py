@@ -124,7 +124,7 @@ def extrapolated(
         What measures a difference: ``abs`` for numbers, a norm for vectors.
     """
     long, middle, short = differences
-    coarse, fine = (4.0 * middle - long) / 3.0, (4.0 * short - middle) / 3.0
+    coarse, fine = (1 / 3) * (4.0 * middle - long), (1 / 3) * (4.0 * short - middle)
     fine_noise = (4.0 * errors[2] + errors[1]) / 3.0
     coarse_noise = (4.0 * errors[1] + errors[0]) / 3.0
     fine_error = RULE.distrust * size(fine - coarse) + fine_noise
@@ -142,8 +142,26 @@ def extrapolated(
     return Measured(value, error, length, noise=noise)
 
 
-def derivative(function: Callable[[float], Any], length: float, rounding: float = 0.0) -> Measured:
-    """Return the derivative of a function, of numbers or arrays, at zero.
+def derivative(
+    function: Callable[[float], Any],
+    length: float,
+    order: int = 1,
+    rounding: float = 0.0,
+    size: Callable[[Any], Any] = abs,
+) -> Measured:
+    """Return the first or second derivative at zero of a function of a number.
+
+    Parameters
+    ----------
+    function : callable
+        Its values are numbers, or vectors that ``size`` measures.
+    length : float
+        The longest length of the ladder.
+    order : {1, 2}
+    rounding : float
+        Rounding of a value.
+    size : callable
+        What measures a difference.
 
     Examples
     --------
@@ -151,12 +169,19 @@ def derivative(function: Callable[[float], Any], length: float, rounding: float 
     >>> found = derivative(math.exp, 1e-2)
     >>> abs(found.value - 1.0) <= found.error < 1e-7
     True
+    >>> found = derivative(math.exp, 1e-2, order=2)
+    >>> abs(found.value - 1.0) <= found.error < 1e-7
+    True
     """
     rungs = [share * length for share in _RUNGS]
-    differences = [(function(t) - function(-t)) / (2.0 * t) for t in rungs]
-    return extrapolated(
-        differences, [rounding / t for t in rungs], length, lambda v: float(np.max(np.abs(v)))
-    )
+    sides = [(function(t), function(-t)) for t in rungs]
+    if order == 1:
+        values = [(1.0 / (2.0 * t)) * (a - b) for (a, b), t in zip(sides, rungs, strict=True)]
+    else:
+        twice = 2.0 * function(0.0)
+        values = [(1.0 / (t * t)) * (a + b - twice) for (a, b), t in zip(sides, rungs, strict=True)]
+    errors = [_SECOND * rounding / t**order for t in rungs]
+    return extrapolated(values, errors, length, size)
 
 
 class Ladder:
