@@ -638,7 +638,9 @@ class _Trial:
 
 def _slope(function: Callable[[float], Any], step: float) -> Any:
     """Return the derivative at 0 of a function of a number."""
-    return derivative(function, step, size=lambda v: abs(v) if np.isscalar(v) else _norm(v)).value
+    return derivative(
+        function, step, size=lambda v: abs(v) if isinstance(v, float) else _norm(v)
+    ).value
 
 
 def _norm(vector: Any) -> float:

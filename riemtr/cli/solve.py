@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -342,9 +342,10 @@ def save_result(path: Path, result: Result, about: dict[str, Any], force: bool =
         "certificate": {
             name: value
             for name, value in vars(certificate).items()
-            if name not in ("direction", "curvature", "evaluation", "_distance")
+            if name not in ("direction", "curvature", "evaluation", "_distance", "nearness")
         }
         | {
+            "nearness": None if certificate.nearness is None else asdict(certificate.nearness),
             "distance_bound": certificate.distance_bound,
             "distance_bound_is": certificate.distance_bound_is,
             "cost_bound": certificate.cost_bound,

@@ -31,7 +31,7 @@ class FixedRankSpace(TangentSpace):
             vector[second:].reshape(self._right.shape),
         )
 
-    def sizes(self) -> tuple[float, ...]:
+    def factor_sizes(self) -> tuple[float, ...]:
         """Return the Frobenius norm of the matrix."""
         return (safe_norm(self._values),)
 

@@ -72,11 +72,11 @@ class TangentSpace:
         """Return the norm of a vector, also where its square under- or overflows."""
         return safe_norm(vector)
 
-    def lengths(self, vector: np.ndarray) -> tuple[float, ...]:
+    def factor_lengths(self, vector: np.ndarray) -> tuple[float, ...]:
         """Return the length of a vector, in each factor of a product."""
         return (self.norm(vector),)
 
-    def sizes(self) -> tuple[float, ...]:
+    def factor_sizes(self) -> tuple[float, ...]:
         """Return the lengths beside which steps are long, in each factor of a product.
 
         A length is the norm of the point's arrays, or 1 if the metric is relative to the point.

@@ -101,18 +101,18 @@ class ProductSpace(TangentSpace):
             return safe_norm(vector)
         return math.hypot(*self._each("norm", self.parts(vector)))
 
-    def lengths(self, vector: np.ndarray) -> tuple[float, ...]:
+    def factor_lengths(self, vector: np.ndarray) -> tuple[float, ...]:
         """Return the lengths of the parts of a vector."""
-        return tuple(itertools.chain(*self._each("lengths", self.parts(vector))))
+        return tuple(itertools.chain(*self._each("factor_lengths", self.parts(vector))))
 
-    def sizes(self) -> tuple[float, ...]:
+    def factor_sizes(self) -> tuple[float, ...]:
         """Return the sizes of the parts of the point."""
-        return tuple(itertools.chain(*self._each("sizes")))
+        return tuple(itertools.chain(*self._each("factor_sizes")))
 
     def weighted(self, vector: np.ndarray, weights: Sequence[float]) -> np.ndarray:
         """Return a vector times a number in each factor."""
         numbers = iter(weights)
-        each = [[next(numbers) for _ in space.sizes()] for space in self.spaces]
+        each = [[next(numbers) for _ in space.factor_sizes()] for space in self.spaces]
         return as_real(self._each("weighted", self.parts(vector), each))
 
     def zero(self) -> np.ndarray:

@@ -198,14 +198,14 @@ class Evaluation:
 
         It is at least a share of the largest size on the way here, so that zero has a size, too.
         """
-        own = self.space.sizes()
+        own = self.space.factor_sizes()
         if not self.past_sizes:
             return own
         return tuple(max(a, share * b) for a, b in zip(own, self.past_sizes, strict=True))
 
     def shares(self, vector: np.ndarray) -> tuple[float, ...]:
         """Return the length of a vector over the size of the point, in each factor."""
-        pairs = zip(self.space.lengths(vector), self.sizes(self.precision), strict=True)
+        pairs = zip(self.space.factor_lengths(vector), self.sizes(self.precision), strict=True)
         return tuple(
             length / size if size > 0.0 else math.inf if length > 0.0 else 0.0
             for length, size in pairs
@@ -218,7 +218,7 @@ class Evaluation:
         """
         if self.manifold.bounded:
             return 1.0
-        pairs = zip(self.space.lengths(vector), self.sizes(self.precision**0.5), strict=True)
+        pairs = zip(self.space.factor_lengths(vector), self.sizes(self.precision**0.5), strict=True)
         largest = max((length / size for length, size in pairs if size > 0.0), default=0.0)
         return self.norm(vector) / largest if largest > 0.0 else 1.0
 

@@ -224,7 +224,7 @@ class Newton:
         return self._here.sizes(self._here.precision)
 
     def _lengths(self) -> tuple[float, ...]:
-        return tuple(map(float, self._here.space.lengths(self.step)))
+        return tuple(map(float, self._here.space.factor_lengths(self.step)))
 
     def _error(self, least: float) -> float:
         if least > 0.0:

@@ -132,7 +132,7 @@ class PerturbedGD(_Drawing):
     >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
     >>> saddle = case.truth.details["eigenvectors"][:, 5]
     >>> result = riemtr.solvers.PerturbedGD().solve(case.problem, saddle, rng=0)
-    >>> abs(result.cost - case.truth.cost) < 1e-9, result.counts.hessian_products
+    >>> abs(result.cost - case.truth.cost) < 1e-9, result.counts.hessian_matrices
     (True, 0)
     """
 

@@ -66,6 +66,7 @@ class CertificateRule:
     soft: float = 1e-3  # curvature over the largest that has to stand at the end of Newton's step
     kept: float = 0.5  # share of it that has to stand
     roundings: float = 100.0  # roundings that a slope along a symmetry may be off by
+    noises: float = 10.0  # times the measured noise of a gradient that it may be off by
     beside: float = 0.02  # share of the size of a point at which its symmetries are tried
     multiples: tuple[float, ...] = (2.0, 4.0, 8.0)  # of a Newton step that does not settle
     minimum: float = (
@@ -508,6 +509,9 @@ class _Evidence:
             hidden = math.sqrt(dim) * (CLAIM.hidden if clear and dim > 1 else 1.0)
         if clear and turns_unevenly(here, vector, measured.length):
             return ""  # as where a squared hinge begins
+        if clear:  # unless it is noise of the gradient that its few differences did not show
+            noise = CLAIM.noises * gradient_noise(here, vector) / measured.length
+            clear = gap > measured.error + noise
         if clear and gap > RULE.refuting * scale and here.hessian_kind != "differences":
             share = gap / max(scale, gap)  # the Hessian may be stated to be zero
             return f"the gradient changes otherwise than the Hessian says, by {share:.1e}{SEE}"
@@ -629,7 +633,7 @@ def _is_symmetric(here: Evaluation) -> bool:
             scale = max(there.conversion_size, there.gradient_norm)
             scale += here.curvature.size * max(there.sizes(0.0), default=0.0)
             allowed = CLAIM.roundings * here.precision * scale
-            if slope > allowed and slope > 10.0 * gradient_noise(there, unit) + allowed:
+            if slope > allowed and slope > CLAIM.noises * gradient_noise(there, unit) + allowed:
                 return False
         except OFF_DOMAIN:
             continue

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -58,6 +59,8 @@ def test_json_is_strict_and_gives_back_the_same_numbers(tmp_path):
         "curvature_tolerance": certificate.curvature_tolerance,
         "contradiction": "",
         "symmetries": 0,
+        "open_question": "",
+        "nearness": json.loads(json.dumps(dataclasses.asdict(certificate.nearness))),
         "distance_bound": certificate.distance_bound,
         "distance_bound_is": "proved",
         "cost_bound": certificate.cost_bound,

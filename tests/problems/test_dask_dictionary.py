@@ -59,7 +59,7 @@ def test_small_blocks_are_visited_once_per_point(visits):
     problem = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 250)), 0.05)
     result = riemtr.PracticalTRM().solve(problem, rng=0)
     assert result.certificate.verdict == "minimizer"
-    assert visits.count("_value_and_gradient") <= result.counts.costs + 8  # the certificate's
+    assert visits.count("_value_and_gradient") <= result.counts.costs + 32  # the certificate's
     assert set(visits) == {"_survey", "_gram", "_value_and_gradient"}
 
 
