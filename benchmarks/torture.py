@@ -358,8 +358,8 @@ def fails(total: collections.Counter[str], smooth_runs: collections.Counter[str]
     given_up = smooth_runs[f"{DEFAULT} give-ups"] / max(smooth_runs[f"{DEFAULT} runs"], 1)
     print(
         f"{total['certificates']} certificates and {total['tried']} runs: {total['false']} false "
-        f"claims, {refused:.2%} of strict minimizers refused, {given_up:.1%} of {DEFAULT}'s runs on "
-        f"smooth costs give up"
+        f"claims, {refused:.2%} of strict minimizers refused, {given_up:.1%} of {DEFAULT}'s runs "
+        f"on smooth costs give up"
     )
     if total["errors"]:
         print(f"{total['errors']} trials ended in an error")

@@ -382,7 +382,7 @@ class Line:
 
     @property
     def _middle(self) -> float:
-        """A length between the shortest and the longest."""
+        """A length between the shortest and the longest, at which to begin."""
         return self.reach * math.sqrt(RULE.longest * math.sqrt(self.here.precision))
 
     # -- derivatives ------------------------------------------------------------------------------
@@ -416,10 +416,8 @@ class Line:
         What a ladder shows of noise may be curvature of high order: the shortest one tells.
         """
         longest = self._stretch * RULE.longest * self.reach
-        # Beside shorter lengths the rounding of the point would count.
-        length = min(
-            max(self._stretch * first, math.sqrt(self.here.precision) * self.reach), longest
-        )
+        # At shorter lengths the rounding of the point counts, and that inside the cost.
+        length = min(self._stretch * max(first, self._middle), longest)
         best, way, turns = Measured(math.nan, math.inf, length), "", 0
         if self.ladders:  # which may tell all that is asked
             best = min((measure(each) for each in self.ladders), key=lambda m: m.error)

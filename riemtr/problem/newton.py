@@ -161,7 +161,14 @@ class Newton:
     def is_rounding(self) -> bool:
         """Whether the gradient is nothing but the rounding of the terms that it is made of."""
         here = self._here
-        return self._steepness <= RULE.roundings * here.precision * here.conversion_size
+        return self._steepness <= RULE.roundings * here.precision * here.gradient_scale
+
+    @property
+    def unexplained(self) -> np.ndarray | None:
+        """A unit vector along the slope that no curvature explains; None where there is none."""
+        if not (self.residual > 0.0 and (self._is_solved or self._steps)):
+            return None
+        return self._unit(self._weighted(self._left))
 
     def solve_exactly(self) -> None:
         """Take the whole step by the matrix, where that can be formed."""
@@ -325,6 +332,7 @@ class Newton:
         moves = -inverse * shares
         self.step = here.vector_across(weights * (vectors @ moves))
         self.residual = float(np.linalg.norm(shares[~bent]))
+        self._left = self._unit(here.vector_across(vectors @ np.where(bent, 0.0, shares)))
         self.decrease = float(0.5 * (np.abs(inverse) * shares) @ shares)
         if self.largest_met > 0.0:
             self.softness = float(values[0]) / self.largest_met

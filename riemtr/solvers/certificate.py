@@ -31,7 +31,7 @@ from riemtr.problem.differences import (
 from riemtr.problem.differences import image as gradient_image
 from riemtr.problem.newton import Nearness
 from riemtr.solvers.distance import Distance, estimated, is_cheap, is_small, proved, rounded_up
-from riemtr.solvers.stopping import Tolerances, default_tolerances, flat_direction
+from riemtr.solvers.stopping import Tolerances, default_tolerances, flat_directions
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, plural
 
 MINIMIZER = "minimizer"
@@ -445,7 +445,7 @@ class _Evidence:
         assert direction is not None
         image = known.image if direction is known.direction else None
         product = here.hessian(direction) if image is None else image
-        drawn = _drawn(here)
+        drawn, ways = _drawn(here), flat_directions(here, self._tolerances)
         asked = [(direction, product)]
         if drawn is not None:
             asked.append((drawn, here.hessian(drawn)))
@@ -454,12 +454,16 @@ class _Evidence:
             bend = here.inner(vector, stated)
             tolerated = known.tolerated(self._tolerances.curvature)
             sentence, measured = contradicting_bend(line, bend, self._bound, tolerated)
-            flat = number == 0 and flat_direction(here, self._tolerances) is not None
+            flat = number == 0 and bool(ways)
             if number == 0 and measured.value - measured.error > 0.0:
                 self._confirmed = True
             if not sentence and self.nearness is not None:
                 sentence = self._fall(line, flat)
             sentence = sentence or self._gradients(vector, stated, measured, number)
+            if sentence:
+                return sentence
+        for way in ways[1:] if self.nearness is not None else ():
+            sentence = self._fall(Line(here, way), flat=True)
             if sentence:
                 return sentence
         if self._open and not self._confirmed:

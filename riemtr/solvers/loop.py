@@ -25,7 +25,7 @@ from riemtr.solvers.stopping import (
     SecondOrderPoint,
     StoppingCriterion,
     Tolerances,
-    flat_direction,
+    flat_directions,
 )
 from riemtr.solvers.weights import as_length, from_length
 from riemtr.subproblem import SecantSubproblem, Step
@@ -243,18 +243,19 @@ class Run:
         over = self.clock.expired or self.number >= self.solver.max_iterations
         if reason.status is not Status.CONVERGED or over:
             return None
-        known = here.curvature
-        direction = flat_direction(here, self.tolerances)
-        if direction is None:
-            return None
-        line = Line(here, direction)
-        # What the gradient says along it is compared as well: a wrong one vanishes somewhere, too.
-        bend = here.inner(direction, here.hessian(direction))
-        tolerated = known.tolerated(self.tolerances.curvature)
-        slope = self.tolerances.gradient_at(here, self.size)
-        self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
+        known, place = here.curvature, 0.0
         nearness = here.newton.nearness(self.tolerances.distance, known.lower_bound)
-        place = line.first_fall(_MINIMUM * nearness.decrease)
+        for number, direction in enumerate(flat_directions(here, self.tolerances)):
+            line = Line(here, direction)
+            if number == 0:
+                # What the gradient says along it is compared as well: a wrong one vanishes, too.
+                bend = here.inner(direction, here.hessian(direction))
+                tolerated = known.tolerated(self.tolerances.curvature)
+                slope = self.tolerances.gradient_at(here, self.size)
+                self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
+            place = line.first_fall(_MINIMUM * nearness.decrease)
+            if place:
+                break
         if not place:
             return None
         place = line.followed(place)

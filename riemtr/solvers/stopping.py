@@ -315,20 +315,25 @@ class SecondOrderPoint(FirstOrderPoint):
         return Reason(Status.CONVERGED) if nearness.near else None
 
 
-def flat_direction(here: Evaluation, tolerances: Tolerances) -> np.ndarray | None:
-    """Return the direction of least curvature of a critical point, if that is none to tolerance.
+def flat_directions(here: Evaluation, tolerances: Tolerances) -> list[np.ndarray]:
+    """Return the directions of a critical point along which only the cost tells if it falls.
 
-    Where factors have sizes far apart it is that in units of the sizes.
+    They are that of least curvature, if that is none to tolerance, in units of the factors' sizes
+    where these are far apart, and that of a slope which no curvature explains.
     """
     known, newton = here.curvature, here.newton
+    direction = known.direction
+    flat = known.min_eigenvalue <= known.tolerated(tolerances.curvature)
     if newton.units_matter:
         newton.solve_exactly()
         if newton.softest is not None:
+            direction = newton.softest
             flat = newton.softness <= max(tolerances.curvature.relative, here.precision)
-            return newton.softest if flat else None
     # Positive by a bound alone, or by all that was asked: there is no flat direction.
-    flat = known.min_eigenvalue <= known.tolerated(tolerances.curvature)
-    return known.direction if flat else None
+    if not flat or direction is None:
+        return []
+    unexplained = newton.unexplained
+    return [direction] if unexplained is None else [direction, unexplained]
 
 
 class SecondOrder(SecondOrderPoint):
