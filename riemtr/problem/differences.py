@@ -382,8 +382,15 @@ class Line:
 
     @property
     def _middle(self) -> float:
-        """A length between the shortest and the longest, at which to begin."""
-        return self.reach * math.sqrt(RULE.longest * math.sqrt(self.here.precision))
+        """A length between the shortest and the longest, at which to begin.
+
+        Where the point is zero it has no size, and the shortest may be long.
+        """
+        shortest = math.sqrt(self.here.precision)
+        unknown = not self.here.manifold.bounded and not any(self.here.sizes(1.0))
+        return self.reach * (
+            RULE.shortest * shortest if unknown else math.sqrt(RULE.longest * shortest)
+        )
 
     # -- derivatives ------------------------------------------------------------------------------
 

@@ -220,7 +220,7 @@ class Newton:
         here = self._here
         length = max(self._sizes, default=0.0) if not here.manifold.bounded else 1.0
         terms = math.sqrt(max(here.manifold.dim, 1))
-        return RULE.roundings * here.precision * terms * max(here.conversion_size, size * length)
+        return RULE.roundings * here.precision * terms * max(here.gradient_scale, size * length)
 
     @property
     def _noise(self) -> float:
@@ -309,9 +309,9 @@ class Newton:
         if min(self._weights, default=1.0) == 1.0:
             values, vectors = here.eigh_across
         else:
-            ones = here.basis.vector(np.ones(here.manifold.dim))
-            weights = np.asarray(here.basis.coordinates(self._weighted(ones)), dtype=float)
-            matrix = here.finite_matrix() * np.outer(weights, weights)
+            matrix = here.finite_matrix()
+            weights = self._visible(matrix)
+            matrix = matrix * np.outer(weights, weights)
             values, vectors = np.linalg.eigh(matrix)
             slope = weights * slope
         self._is_solved = True
@@ -320,7 +320,7 @@ class Newton:
         accuracy = RULE.roundings * here.precision * math.sqrt(len(values))
         self.least_met, self.largest_met = float(values[0]), float(np.abs(values).max())
         self.weakest_met = float(np.abs(values).min())
-        converted = 0.0 if self.units_matter else here.conversion_size
+        converted = 0.0 if self.units_matter else here.gradient_scale
         flat = accuracy * max(self.largest_met, converted)
         shares = vectors.T @ slope
         bent = np.abs(values) > flat
@@ -338,6 +338,22 @@ class Newton:
             self.softness = float(values[0]) / self.largest_met
             self.softest = self._unit(here.vector_across(weights * vectors[:, 0]))
             self.is_positive = bool(values[0] > flat)
+
+    def _visible(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the weight of each coordinate; 1 in factors whose size is nothing to the cost.
+
+        Such a size is the rounding of zero, and says nothing of a unit.
+        """
+        here, count = self._here, len(self._weights)
+        ones = here.basis.vector(np.ones(here.manifold.dim))
+        numbered = here.space.weighted(ones, range(1, count + 1))
+        factors = np.rint(np.asarray(here.basis.coordinates(numbered), dtype=float)) - 1.0
+        changes = np.abs(matrix.diagonal()) * np.take(self._sizes, factors.astype(int)) ** 2
+        self._weights = tuple(
+            weight if np.max(changes[factors == number], initial=0.0) > self._noise else 1.0
+            for number, weight in enumerate(self._weights)
+        )
+        return np.take(self._weights, factors.astype(int))
 
     is_positive = False
     """Whether all eigenvalues, in units of the factors' sizes, are positive beyond rounding."""

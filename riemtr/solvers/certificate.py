@@ -466,7 +466,8 @@ class _Evidence:
             sentence = self._fall(Line(here, way), flat=True)
             if sentence:
                 return sentence
-        if self._open and not self._confirmed:
+        clear = known.lower_bound > known.tolerated(self._tolerances.curvature)
+        if not self._confirmed and (self._open or clear):
             return (
                 "neither costs nor gradients beside the point tell how the cost bends: they have "
                 "noise, or are not smooth"
