@@ -353,6 +353,8 @@ class Line:
         """Return the rounding at a distance, of terms of the Hessian's size that cancel there."""
         here = self.here
         size = here.curvature.size if here.known_curvature else 0.0
+        if here.newton.units_matter:
+            size = min(size, here.newton.largest_bend(self.direction))
         return self.rounding + here.precision * size * length * length
 
     def noise_at(self, length: float) -> float:
@@ -597,12 +599,12 @@ def contradicting_bend(
         if line.seam():
             sentence = "the cost bends otherwise ahead of the point than behind it"
             return f"{sentence}: it has no second derivative here", measured
-        return f"the cost bends by {value:.3g} where its Hessian says {stated:.3g}{SEE}", measured
+        return f"the cost bends by {value:.6g} where its Hessian says {stated:.6g}{SEE}", measured
     slight = max(harmless, enough * RULE.longest * line.reach)
     value = contradicting(line, lambda other: other.slope(slope, stated, slight), slope, harmless)
     if value is not None:
         return (
-            f"the cost has a slope of {value:.3g} where its gradient says {slope:.3g}{SEE}",
+            f"the cost has a slope of {value:.6g} where its gradient says {slope:.6g}{SEE}",
             measured,
         )
     return "", measured

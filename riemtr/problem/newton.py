@@ -204,7 +204,7 @@ class Newton:
         decrease = self.decrease
         if least > 0.0:
             decrease += 0.5 * self.residual * error
-        return Nearness(verdict, self._lengths(), self._sizes, error, decrease, self._noise)
+        return Nearness(verdict, self._lengths(), self._sizes, error, decrease, self.noise)
 
     # -- what is known ----------------------------------------------------------------------------
 
@@ -223,7 +223,8 @@ class Newton:
         return RULE.roundings * here.precision * terms * max(here.gradient_scale, size * length)
 
     @property
-    def _noise(self) -> float:
+    def noise(self) -> float:
+        """How far off a cost may be by rounding."""
         return RULE.roundings * self._here.noise
 
     @property
@@ -250,12 +251,12 @@ class Newton:
             pairs = zip(self._lengths(), self._sizes, strict=True)
             if all(length + error <= share * size for length, size in pairs):
                 return True
-            if self.decrease + 0.5 * self.residual * error <= self._noise:
+            if self.decrease + 0.5 * self.residual * error <= self.noise:
                 return True
         return False if self._is_far(share) else None
 
     def _is_far(self, share: float) -> bool:
-        if not self.decrease > self._noise:
+        if not self.decrease > self.noise:
             return False
         pairs = zip(self._lengths(), self._sizes, strict=True)
         return any(length > share * size for length, size in pairs)
@@ -336,7 +337,11 @@ class Newton:
         self.decrease = float(0.5 * (np.abs(inverse) * shares) @ shares)
         if self.largest_met > 0.0:
             self.softness = float(values[0]) / self.largest_met
-            self.softest = self._unit(here.vector_across(weights * vectors[:, 0]))
+            softest = here.vector_across(weights * vectors[:, 0])
+            self.softest = self._unit(softest)
+            length = here.norm(softest)
+            least = max(abs(self.softness), here.precision) * length * length
+            self._beside_softest = abs(float(values[0])) / least if least > 0.0 else math.inf
             self.is_positive = bool(values[0] > flat)
 
     def _visible(self, matrix: np.ndarray) -> np.ndarray:
@@ -350,10 +355,16 @@ class Newton:
         factors = np.rint(np.asarray(here.basis.coordinates(numbered), dtype=float)) - 1.0
         changes = np.abs(matrix.diagonal()) * np.take(self._sizes, factors.astype(int)) ** 2
         self._weights = tuple(
-            weight if np.max(changes[factors == number], initial=0.0) > self._noise else 1.0
+            weight if np.max(changes[factors == number], initial=0.0) > self.noise else 1.0
             for number, weight in enumerate(self._weights)
         )
         return np.take(self._weights, factors.astype(int))
+
+    def largest_bend(self, direction: np.ndarray) -> float:
+        """Return the largest curvature in the factors that a direction moves, where it is known."""
+        return self._beside_softest if direction is self.softest else math.inf
+
+    _beside_softest = math.inf
 
     is_positive = False
     """Whether all eigenvalues, in units of the factors' sizes, are positive beyond rounding."""

@@ -569,8 +569,11 @@ class _Evidence:
         length = here.norm(newton.step)
         if not length > 0.0:
             return True
-        rounding = length * newton.rounding
-        soft = known.min_eigenvalue < CLAIM.soft * known.size
+        if newton.units_matter:
+            rounding, soft = newton.noise, newton.softness < CLAIM.soft
+        else:
+            rounding = length * newton.rounding
+            soft = known.min_eigenvalue < CLAIM.soft * known.size
         if abs(slope) <= rounding and not soft:
             return True
         try:
@@ -585,9 +588,10 @@ class _Evidence:
             # Curvature that comes from a slope, as along an orbit, goes with it.
             ahead = there.space.transported(self.direction, here.space)
             bend = there.inner(ahead, there.hessian(ahead))
+            before = here.inner(self.direction, here.hessian(self.direction))
         except (*UNCOMPARED, NonFiniteHessianError):
             return True
-        return bend > CLAIM.kept * known.min_eigenvalue
+        return bend > CLAIM.kept * before
 
     def _overshoot(self) -> str:
         """Say that the cost falls on where Newton's method does not settle, as for x^3."""

@@ -1,0 +1,232 @@
+"""Claims are never more than what is known: users unlike each other, and the truth about them."""
+
+from __future__ import annotations
+
+import math
+
+import autograd.numpy as anp
+import numpy as np
+import pymanopt
+import pytest
+
+import riemtr
+from riemtr import Certified, Euclidean, Problem, Status
+from riemtr.solvers import StoppingCriterion
+
+SOLVERS = {
+    "practical": riemtr.PracticalTRM(),
+    "arc": riemtr.ARC(),
+    "lbfgs": riemtr.LBFGS(max_seconds=2.0),
+    "second-order lbfgs": riemtr.LBFGS(goal="second-order", max_seconds=2.0),
+}
+
+
+def bowl(curvatures, center):
+    """A quadratic with curvatures far apart."""
+    curvatures, center = np.asarray(curvatures), np.asarray(center)
+    return Problem(
+        Euclidean(len(center)),
+        lambda x: 0.5 * float(curvatures @ (x - center) ** 2),
+        euclidean_gradient=lambda x: curvatures * (x - center),
+        euclidean_hessian=lambda x, v: curvatures * v,
+    )
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("exponent", [6, 9, 12])
+def test_no_run_that_ends_far_away_says_that_it_is_solved(name, exponent):
+    for seed in range(5):
+        rng = np.random.default_rng([exponent, seed])
+        curvatures = 10.0 ** (-exponent * rng.random(6))
+        curvatures[:2] = 1.0, 10.0**-exponent
+        center = rng.standard_normal(6)
+        result = SOLVERS[name].solve(bowl(curvatures, center), 10.0 * rng.standard_normal(6))
+        far = np.linalg.norm(result.point - center) > 1e-4 * np.linalg.norm(center)
+        if result.converged or result.certified:
+            assert not far
+        if name == "practical":
+            assert result.certified is Certified.STRICT
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e3, 1e9])
+def test_the_unit_of_one_factor_changes_no_verdict(unit):
+    """A pose whose shift is written in another unit, with a term that couples both factors."""
+    rng = np.random.default_rng(0)
+    places = rng.standard_normal((3, 20))
+    turned = riemtr.Rotations(3).random_point(1)
+    shift = np.array([1.0, -2.0, 0.5])
+    seen = turned @ places + shift[:, None]
+    manifold = riemtr.Product([riemtr.Rotations(3), Euclidean(3)])
+
+    def cost(rotation, moved):
+        return anp.sum((rotation @ places + unit * moved[:, None] - seen) ** 2)
+
+    problem = Problem(manifold, cost)
+    for seed in range(3):
+        start = [riemtr.Rotations(3).random_point(seed), rng.standard_normal(3) / unit]
+        result = riemtr.PracticalTRM().solve(problem, start)
+        known = result.certificate.verdict
+        assert result.certified is Certified.STRICT or known == "saddle"
+        if result.certified and result.cost < 1e-6:
+            np.testing.assert_allclose(unit * result.point[1], shift, rtol=1e-4)
+    # A saddle in one factor alone, whatever its unit.
+    saddle = Problem(
+        riemtr.Product([Euclidean(1), Euclidean(1)]),
+        lambda x, y: (x[0] - 1.0) ** 2 + (unit * y[0] - 2.0) ** 4 - (unit * y[0] - 2.0) ** 2,
+    )
+    assert riemtr.certify(saddle, [np.ones(1), np.full(1, 2.0 / unit)]).verdict != "minimizer"
+
+
+def test_a_tolerance_of_ones_own_decides_the_verdict_but_certifies_nothing_far_away():
+    result = riemtr.PracticalTRM(tolerance=1e-2).solve(bowl([1.0, 1e-6], [1.0, 1.0]), np.zeros(2))
+    away = np.linalg.norm(result.point - 1.0)
+    assert result.converged
+    assert result.certificate.verdict == "minimizer"
+    assert bool(result.certified) == (away < 1e-4)
+    assert result.certificate.nearness.length == pytest.approx(away, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [1e-12, 1e-9, 1e-6, 1e6])
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 3.0])
+def test_wrong_hessians_are_seen_at_any_length(length, factor):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        matrix = rng.standard_normal((4, 4))
+        matrix = (matrix @ matrix.T + np.eye(4)) / length**2
+        center = length * rng.standard_normal(4)
+        problem = Problem(
+            Euclidean(4),
+            lambda x, a=matrix, c=center: 0.5 * float((x - c) @ a @ (x - c)),
+            euclidean_gradient=lambda x, a=matrix, c=center: a @ (x - c),
+            euclidean_hessian=lambda x, v, a=matrix: factor * (a @ v),
+        )
+        assert riemtr.certify(problem, center).verdict == "unresolved"
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_no_run_certifies_a_kink_or_crawls_there_for_long(name):
+    def cost(x):
+        return max(x[0], -2.0 * x[0]) + x[1] ** 2
+
+    def gradient(x):
+        return np.array([1.0 if x[0] > 0.0 else -2.0, 2.0 * x[1]])
+
+    problem = Problem(Euclidean(2), cost, euclidean_gradient=gradient)
+    for seed in range(10):
+        result = SOLVERS[name].solve(problem, np.random.default_rng(seed).standard_normal(2))
+        assert not result.certified
+        assert result.status is Status.NOT_SMOOTH
+        assert result.iterations < 300
+        assert "linear programming" in str(result.status)
+
+
+def test_a_random_cost_is_told():
+    rng = np.random.default_rng(0)
+    problem = Problem(
+        Euclidean(3),
+        lambda x: float(x @ x) + 1e-3 * rng.standard_normal(),
+        euclidean_gradient=lambda x: 2.0 * x,
+    )
+    assert "random" in riemtr.certify(problem, np.zeros(3)).contradiction
+    assert "random" in riemtr.check_gradient(problem, rng=0).hint
+    wild = Problem(
+        Euclidean(3),
+        lambda x: float(x @ x) + rng.standard_normal(),
+        euclidean_gradient=lambda x: 2.0 * x + rng.standard_normal(3),
+    )
+    assert riemtr.PracticalTRM().solve(wild, np.ones(3)).status is Status.RANDOM
+
+
+@pytest.mark.parametrize("softness", [1e-2, 1e-5, 1e-8])
+def test_a_false_symmetry_is_told_whatever_the_slope(softness):
+    curvatures = np.array([softness, 1.0, 2.0])
+    for seed in range(5):
+        center = np.random.default_rng(seed).standard_normal(3)
+        plain = bowl(curvatures, center)
+        named = Problem(
+            Euclidean(3),
+            lambda x, p=plain: p.at(x).cost,
+            euclidean_gradient=lambda x, p=plain: p.at(x).gradient,
+            euclidean_hessian=lambda x, v: curvatures * v,
+            symmetries=lambda x: [np.array([1.0, 0.0, 0.0])],
+        )
+        for offset in (0.0, 1e-9, 1e-7):
+            certificate = riemtr.certify(named, center + offset)
+            assert certificate.verdict == "unresolved"
+            assert "symmetries" in certificate.contradiction
+
+
+def test_true_symmetries_are_taken_out_by_their_complement():
+    n = 6
+    matrix = np.ones((n, n)) - np.eye(n)
+
+    def gradient(x):
+        return -2.0 * (matrix @ x)
+
+    problem = Problem(
+        pymanopt.manifolds.ComplexCircle(n),
+        lambda x: -float(np.real(np.conj(x) @ matrix @ x)),
+        euclidean_gradient=gradient,
+        euclidean_hessian=lambda x, v: -2.0 * (matrix @ v),
+        symmetries=lambda x: [1j * x],
+    )
+    certificate = riemtr.certify(problem, np.ones(n, dtype=complex))
+    # Of the Laplacian of the complete graph, twice.
+    assert certificate.min_eigenvalue == pytest.approx(2.0 * n, rel=1e-9)
+    assert certificate.strict
+
+
+def test_rounding_that_hides_the_rest_of_the_way_is_no_failure_without_words():
+    """The slope of large numbers ends in rounding, and the detail says how far that may be."""
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((50, 4)) * np.array([1e3, 1.0, 1e-2, 1e-3])
+    goal = data @ np.ones(4) + 1e3 * rng.standard_normal(50)
+    problem = Problem(
+        Euclidean(4),
+        lambda x: float(np.sum((data @ x - goal) ** 2)),
+        euclidean_gradient=lambda x: 2.0 * data.T @ (data @ x - goal),
+        euclidean_hessian=lambda x, v: 2.0 * data.T @ (data @ v),
+    )
+    truth = np.linalg.lstsq(data, goal, rcond=1e-20)[0]
+    result = riemtr.PracticalTRM().solve(problem, np.zeros(4))
+    if not result.certified:
+        assert "minimizer is" in result.reason.detail or result.certificate.contradiction
+    else:
+        excess = result.cost - float(np.sum((data @ truth - goal) ** 2))
+        near = np.linalg.norm(result.point - truth) <= 1e-4 * np.linalg.norm(truth)
+        assert near or excess <= 1e-13 * result.cost
+
+
+def test_single_precision_inside_a_gradient_proves_no_distance():
+    for seed in range(5):
+        matrix = np.random.default_rng(seed).standard_normal((5, 5))
+        matrix = matrix @ matrix.T + np.eye(5)
+        center = np.random.default_rng(seed + 100).standard_normal(5)
+
+        def gradient(x, a=matrix, c=center):
+            return (a.astype(np.float32) @ (x - c).astype(np.float32)).astype(float)
+
+        problem = Problem(
+            Euclidean(5),
+            lambda x, a=matrix, c=center: 0.5 * float((x - c) @ a @ (x - c)),
+            euclidean_gradient=gradient,
+            euclidean_hessian=lambda x, v, a=matrix: a @ v,
+            hessian_lipschitz=1e-6,
+        )
+        certificate = riemtr.certify(problem, center + 1e-3, tolerance=1.0)
+        away = math.sqrt(5.0) * 1e-3
+        if certificate.distance_bound is not None and certificate.distance_bound_is == "proved":
+            assert certificate.distance_bound >= away * (1.0 - 1e-12)
+
+
+def test_certified_is_ordered_words():
+    assert sorted(Certified, reverse=True) == [
+        Certified.STRICT,
+        Certified.TO_SECOND_ORDER,
+        Certified.NO,
+    ]
+    assert [str(value) for value in Certified] == ["no", "to second order", "strict"]
+    assert [bool(value) for value in Certified] == [False, True, True]
+    with pytest.raises(TypeError):
+        sum(Certified)
+    assert isinstance(riemtr.solvers.MaxIterations(3), StoppingCriterion)
