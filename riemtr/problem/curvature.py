@@ -169,12 +169,19 @@ class Curvature:
                 self.limited = str(error)
             self.products += self._here.counts.hessian_products - before
 
-    def settle_positive(self) -> None:
+    def settle_positive(self, threshold: Threshold) -> None:
         """Find out whether the smallest eigenvalue is above zero, where that seems to be so.
 
         It takes no more than as many products again as the question before.
         """
         if self.lower_bound > 0.0 or self.is_negative:
+            return
+        # Next to nothing in many dimensions is a flat direction, or takes too long to be told.
+        clear = not self.min_eigenvalue <= self.tolerated(threshold)
+        # So is curvature that a slope causes, as along an orbit.
+        here = self._here
+        caused = self.min_eigenvalue * here.reach(here.gradient) <= here.gradient_norm
+        if caused or not (clear or here.manifold.dim <= _FEW_PRODUCTS):
             return
         if math.isnan(self.min_eigenvalue):
             self.estimate(Threshold())

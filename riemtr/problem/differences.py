@@ -415,7 +415,21 @@ class Line:
             first = math.sqrt(2.0 * RULE.telling * self.rounding / abs(stated))
         else:
             first = self._middle
+        quick = self._as_stated(first, stated)
+        if quick is not None:
+            return quick
         return self._resolved(first, lambda ladder: ladder.bend(self._shown), stated, enough)
+
+    def _as_stated(self, first: float, stated: float) -> Measured | None:
+        """Return the bend over one length where it is as stated; two costs tell that."""
+        t = min(self._stretch * max(first, self._middle), RULE.longest * self.reach)
+        ahead, behind, middle = self.cost(t), self.cost(-t), self.here.cost
+        value = (ahead - middle + (behind - middle)) / (t * t)
+        error = _SECOND * RULE.roundings * self._rounding_at(t) / (t * t)
+        gap = abs(value - stated)
+        if gap + error <= RULE.refuting * abs(stated):  # False for NaN
+            return Measured(value, gap + error, t)
+        return None
 
     def _resolved(
         self, first: float, measure: Callable[[Ladder], Measured], stated: float, enough: float
@@ -600,6 +614,12 @@ def contradicting_bend(
             sentence = "the cost bends otherwise ahead of the point than behind it"
             return f"{sentence}: it has no second derivative here", measured
         return f"the cost bends by {value:.6g} where its Hessian says {stated:.6g}{SEE}", measured
+    if measured.error <= RULE.refuting * abs(stated):  # so is the slope, over the same length
+        t = measured.length
+        central = (line.cost(t) - line.cost(-t)) / (2.0 * t)
+        error = RULE.roundings * line.rounding / t + RULE.refuting * abs(stated) * t
+        if abs(central - slope) <= error + harmless:
+            return "", measured
     slight = max(harmless, enough * RULE.longest * line.reach)
     value = contradicting(line, lambda other: other.slope(slope, stated, slight), slope, harmless)
     if value is not None:

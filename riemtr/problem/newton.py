@@ -128,7 +128,7 @@ class Newton:
         unit = slope.dtype.type(self.residual if 0.0 < self.residual < math.inf else 1.0)
         self._left, self.step = -slope / unit, 0.0 * slope
         self._ahead: np.ndarray | None = None
-        self._steps = 0
+        self._steps, self._flat = 0, 0.0
         self.largest_met = 0.0
 
     # -- questions --------------------------------------------------------------------------------
@@ -151,6 +151,11 @@ class Newton:
         """Take the step as far as a first look needs it."""
         while self.residual > max(RULE.first_look * self._steepness, 0.0) and self._advance():
             pass
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing of the step was computed yet."""
+        return not (self._is_solved or self._steps)
 
     @property
     def is_small(self) -> bool:
@@ -181,7 +186,7 @@ class Newton:
         """Whether the sizes of the factors differ so much that curvatures depend on their units."""
         return min(self._weights, default=1.0) < RULE.uneven
 
-    def nearness(self, share: float, least: float) -> Nearness:
+    def nearness(self, share: float, least: float, flat: float = 0.0) -> Nearness:
         """Return how far the minimum is, as far as that has to be known.
 
         Parameters
@@ -190,7 +195,11 @@ class Newton:
             Length over the size of the point up to which a step is short.
         least : float
             A number that no eigenvalue is below.
+        flat : float
+            Curvature that counts as none. Slopes along directions that curve less than that are
+            looked for by the cost alone, where the Hessian is too large for its matrix.
         """
+        self._flat = flat
         if self.units_matter:
             self.solve_exactly()
             least = 0.0
@@ -202,7 +211,7 @@ class Newton:
                 break
         error = self._error(least)
         decrease = self.decrease
-        if least > 0.0:
+        if math.isfinite(error):
             decrease += 0.5 * self.residual * error
         return Nearness(verdict, self._lengths(), self._sizes, error, decrease, self.noise)
 
@@ -240,7 +249,12 @@ class Newton:
         # Little is left of the slope, and that is rounding.
         left = RULE.first_look * min(self._steepness, self.rounding)
         looked = self._is_solved or self.residual <= left
-        return 0.0 if looked and self.residual <= self.rounding else math.inf
+        if looked and self.residual <= self.rounding:
+            return 0.0
+        short = self.residual <= RULE.first_look * self._steepness
+        if self._flat > 0.0 and not self.is_small and not self._is_solved and short:
+            return self.residual / self._flat
+        return math.inf
 
     def _verdict(self, share: float, least: float) -> bool | None:
         """Return whether the minimum is near, as far as that is known."""

@@ -323,7 +323,7 @@ def certify_evaluation(
         with suppress(OutOfTimeError):  # Lanczos makes do with less
             here.hessian_matrix()
     known.estimate(tolerances.curvature)
-    known.settle_positive()
+    known.settle_positive(tolerances.curvature)
     evidence = _Evidence(here, tolerances, bound)
     against = evidence.against()
     side, nearness = known.known_side(tolerances.curvature), evidence.nearness
@@ -390,9 +390,13 @@ class _Evidence:
         self.nearness: Nearness | None = None
         if self.curvature.known_side(tolerances.curvature) >= 0:
             least = self.curvature.lower_bound
-            self.nearness = here.newton.nearness(tolerances.distance, least)
+            self.nearness = here.newton.nearness(
+                tolerances.distance, least, self.curvature.tolerated(tolerances.curvature)
+            )
         # Whether costs or gradients confirm the least curvature, and whether gradients cannot.
         self._confirmed = self._open = False
+        # Whether costs are as stated to as many digits as no chance brings about.
+        self._quiet = True
 
     def slopes_down(self) -> bool:
         """Whether the slope along negative curvature is that of a point far from a saddle."""
@@ -417,12 +421,6 @@ class _Evidence:
     def against(self) -> str:
         """Say what speaks against a minimum, or against the derivatives; empty if nothing does."""
         here, known = self.here, self.curvature
-        differing = answers_differently(here)
-        if differing > 0.0:
-            return (
-                f"the cost is random: asked twice at this point, its answers differ by "
-                f"{differing:.1e}; fix the random numbers that it draws, or average over them"
-            )
         if self.direction is None:
             return ""
         apart = _told_apart(here, self._bound)
@@ -436,6 +434,12 @@ class _Evidence:
                 f"{known.asymmetry:.1e}: see riemtr.check_hessian"
             )
         against = self._of_curvature() or self._along_lines()
+        differing = answers_differently(here) if against or not self._quiet else 0.0
+        if differing > 0.0:
+            return (
+                f"the cost is random: asked twice at this point, its answers differ by "
+                f"{differing:.1e}; fix the random numbers that it draws, or average over them"
+            )
         return against or ("" if self.nearness is None else self._overshoot())
 
     def _along_lines(self) -> str:
@@ -455,11 +459,13 @@ class _Evidence:
             tolerated = known.tolerated(self._tolerances.curvature)
             sentence, measured = contradicting_bend(line, bend, self._bound, tolerated)
             flat = number == 0 and bool(ways)
+            self._quiet &= bool(measured.error <= RULE.refuting * abs(bend))
             if number == 0 and measured.value - measured.error > 0.0:
                 self._confirmed = True
             if not sentence and self.nearness is not None:
                 sentence = self._fall(line, flat)
-            sentence = sentence or self._gradients(vector, stated, measured, number)
+            if not sentence and not (number == 0 and self._confirmed):
+                sentence = self._gradients(vector, stated, measured, number)
             if sentence:
                 return sentence
         for way in ways[1:] if self.nearness is not None else ():
@@ -564,9 +570,12 @@ class _Evidence:
         positive, but falls with every step: Newton's method takes but a part of the slope away.
         """
         here, newton, known = self.here, self.here.newton, self.curvature
-        newton.solve()
-        slope = here.inner(here.gradient, newton.step)
-        length = here.norm(newton.step)
+        # Over so short a way a curvature that changes as fast as the largest one stands.
+        reach, least = here.reach(here.gradient), known.lower_bound
+        if here.gradient_norm * known.size <= CLAIM.left * least * least * reach and least > 0.0:
+            return True
+        step = self._first_steps() if newton.is_unknown else newton.step
+        slope, length = here.inner(here.gradient, step), here.norm(step)
         if not length > 0.0:
             return True
         if newton.units_matter:
@@ -577,11 +586,11 @@ class _Evidence:
         if abs(slope) <= rounding and not soft:
             return True
         try:
-            there = here.moved(newton.step)
+            there = here.moved(step)
             if there is None:
                 return True
             back = here.space.transported(there.gradient, there.space)
-            if abs(here.inner(back, newton.step)) > CLAIM.left * abs(slope) + rounding:
+            if abs(here.inner(back, step)) > CLAIM.left * abs(slope) + rounding:
                 return False
             if not soft or self.direction is None:
                 return True
@@ -593,12 +602,30 @@ class _Evidence:
             return True
         return bend > CLAIM.kept * before
 
+    def _first_steps(self) -> np.ndarray:
+        """Return the Newton steps along the gradient and along the direction of least curvature."""
+        here, step = self.here, 0.0 * self.here.gradient
+        for vector in (here.across(here.gradient), self.direction):
+            length = 0.0 if vector is None else here.norm(vector)
+            if vector is None or not length > 0.0:
+                continue
+            unit = vector / vector.dtype.type(length)
+            left = here.inner(here.gradient, unit)
+            if step.any():  # conjugate to the step before
+                left += here.inner(unit, here.hessian(step))
+            bend = here.inner(unit, here.hessian(unit))
+            if bend > 0.0:
+                step = step - (left / bend) * unit
+        return step
+
     def _overshoot(self) -> str:
         """Say that the cost falls on where Newton's method does not settle, as for x^3."""
         here, newton = self.here, self.here.newton
         # Over the last digits of a point nothing is told but rounding.
-        short = here.norm(newton.step) <= math.sqrt(here.precision) * here.reach(newton.step)
-        if self._settles or short:
+        if self._settles:
+            return ""
+        newton.solve()
+        if here.norm(newton.step) <= math.sqrt(here.precision) * here.reach(newton.step):
             return ""
         known = CLAIM.minimum * newton.decrease
         for multiple in CLAIM.multiples:

@@ -244,7 +244,11 @@ class Run:
         if reason.status is not Status.CONVERGED or over:
             return None
         known, place = here.curvature, 0.0
-        nearness = here.newton.nearness(self.tolerances.distance, known.lower_bound)
+        nearness = here.newton.nearness(
+            self.tolerances.distance,
+            known.lower_bound,
+            known.tolerated(self.tolerances.curvature),
+        )
         for number, direction in enumerate(flat_directions(here, self.tolerances)):
             line = Line(here, direction)
             if number == 0:
@@ -300,7 +304,11 @@ class Run:
             settled = SecondOrderPoint(tolerances).at_small_gradient(best)
             if settled is not None and settled.status is not Status.UNRESOLVED:
                 return settled
-        nearness = best.newton.nearness(tolerances.distance, best.curvature.lower_bound)
+        nearness = best.newton.nearness(
+            tolerances.distance,
+            best.curvature.lower_bound,
+            best.curvature.tolerated(tolerances.curvature),
+        )
         away = f"as far as rounding lets it be known, the minimizer is {nearness.in_words}"
         return replace(reason, detail=f"{reason.detail}; {away}" if reason.detail else away)
 

@@ -308,7 +308,11 @@ class SecondOrderPoint(FirstOrderPoint):
             )
         if not self.tolerances.relative:
             return Reason(Status.CONVERGED)
-        nearness = here.newton.nearness(self.tolerances.distance, known.lower_bound)
+        nearness = here.newton.nearness(
+            self.tolerances.distance,
+            known.lower_bound,
+            known.tolerated(self.tolerances.curvature),
+        )
         if nearness.near is None:
             why = f"{here.newton.limited}; " if here.newton.limited else ""
             return Reason(Status.UNRESOLVED, f"{why}the minimizer is {nearness.in_words}")

@@ -42,10 +42,13 @@ def test_each_cost_is_computed_once():
     here = plane(lambda x: 1.0 + float(x @ x))
     line = Line(here, ALONG)
     line.bend(2.0)
-    assert here.counts.costs == 7  # a ladder, and here
+    assert here.counts.costs == 3  # to both sides, and here: they are as stated
     line.bend(2.0)
+    assert here.counts.costs == 3
+    line.bend(1.0)
+    assert here.counts.costs == 9  # a ladder at other lengths
     line.slope(0.0, 2.0, 1e-3)
-    assert here.counts.costs == 7
+    assert here.counts.costs == 9
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -115,7 +118,7 @@ def test_contradictions(cost, stated, said):
 def test_what_one_ladder_says_by_chance_another_does_not_confirm():
     # Costs that were tampered with at the first lengths only look like another curvature.
     probed = Line(plane(lambda x: 1.0 + float(x[0] ** 2)), ALONG)
-    probed.bend(2.0)
+    probed.bend(1.0)
     lengths = [share * ladder.length for ladder in probed.ladders for share in (1.0, 0.5, 0.25)]
 
     def cost(x):

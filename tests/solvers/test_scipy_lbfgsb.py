@@ -36,7 +36,7 @@ def test_each_point_is_evaluated_once(case):
     )
     result = ScipyLBFGSB().solve(problem, rng=0)
     assert result.counts.costs == result.counts.gradients
-    assert len(visited) == result.counts.costs + 13  # at the end, to confirm the derivatives
+    assert len(visited) == result.counts.costs + 4  # at the end, to confirm the derivatives
     assert result.counts.hessian_products <= 30  # what the last slope means
     assert result.history["costs"][-1] == result.counts.costs
     assert len(result.history["cost"]) == result.iterations + 1
