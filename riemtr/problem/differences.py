@@ -57,7 +57,7 @@ class DifferenceRule:
     )
     uneven: float = 0.1  # relative difference of the bends on both sides that shows a seam
     farthest: float = 0.1  # longest length of a look along flat directions, over the point's size
-    farther: float = 4.0  # factor between the lengths of such a look
+    farther: float = 8.0  # factor between the lengths of such a look
     around: tuple[float, ...] = (0.9, 0.95, 1.0, 1.05, 1.1)  # places that confirm a fall
     followed: int = 50  # times that a way down is made longer at most
     sure: float = 2.0  # times its noise that a cost must be lower by
@@ -133,6 +133,7 @@ def extrapolated(
     # Differences that do not approach a limit, as beside a kink, have none to be taken to.
     gaps = size(long - middle), size(middle - short)
     wild = (gaps[1] > errors[1] + errors[2]) & (gaps[0] < RULE.approach * gaps[1])
+    wild = wild & (gaps[1] > RULE.resolved * size(short))  # beside noise, they differ by little
     error = np.where(wild, math.inf, np.minimum(fine_error, coarse_error))
     better = fine_error <= coarse_error
     if np.ndim(error) == 0:

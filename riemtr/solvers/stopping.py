@@ -337,7 +337,9 @@ def flat_directions(here: Evaluation, tolerances: Tolerances) -> list[np.ndarray
     if not flat or direction is None:
         return []
     unexplained = newton.unexplained
-    return [direction] if unexplained is None else [direction, unexplained]
+    if unexplained is None or newton.residual * here.reach(unexplained) <= newton.noise:
+        return [direction]
+    return [direction, unexplained]
 
 
 class SecondOrder(SecondOrderPoint):
