@@ -52,9 +52,7 @@ class DifferenceRule:
     approach: float = 2.0  # times closer to a limit that half the length must be; it is four times
     resolved: float = 1e-3  # relative error of a value that tells all that is asked
     refuting: float = 1e-4  # relative gap that is no matter of rounding, of a value as good as that
-    lasting: float = (
-        0.75  # share of a difference of both sides that a seam leaves over half a length
-    )
+    lasting: float = 0.75  # share of the difference of both sides that stays at a seam
     uneven: float = 0.1  # relative difference of the bends on both sides that shows a seam
     farthest: float = 0.1  # longest length of a look along flat directions, over the point's size
     farther: float = 8.0  # factor between the lengths of such a look

@@ -243,18 +243,18 @@ class Run:
         over = self.clock.expired or self.number >= self.solver.max_iterations
         if reason.status is not Status.CONVERGED or over:
             return None
-        known, place = here.curvature, 0.0
+        place = 0.0
+        if not flat_directions(here, self.tolerances):
+            return None
+        tolerated = here.curvature.tolerated(self.tolerances.curvature)
         nearness = here.newton.nearness(
-            self.tolerances.distance,
-            known.lower_bound,
-            known.tolerated(self.tolerances.curvature),
+            self.tolerances.distance, here.curvature.lower_bound, tolerated
         )
         for number, direction in enumerate(flat_directions(here, self.tolerances)):
             line = Line(here, direction)
             if number == 0:
                 # What the gradient says along it is compared as well: a wrong one vanishes, too.
                 bend = here.inner(direction, here.hessian(direction))
-                tolerated = known.tolerated(self.tolerances.curvature)
                 slope = self.tolerances.gradient_at(here, self.size)
                 self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
             place = line.first_fall(_MINIMUM * nearness.decrease)
