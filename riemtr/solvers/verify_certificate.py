@@ -104,7 +104,8 @@ def verify(arrays):
     # The error of long sums, theirs and ours.
     error = 8.0 * UNIT * (10.0 + math.sqrt(factor.size)) * size + TINY * n * factor.size
     claim(abs(found - value) <= error < math.inf, f"the value is {found!r} and not {value!r}")
-    L, unit = sp.block_diag(list(blocks), format="csr"), sp.eye(n, format="csr")
+    each = (blocks, np.arange(len(blocks)), np.arange(len(blocks) + 1))  # on the diagonal
+    L, unit = sp.bsr_matrix(each, shape=(n, n)).tocsr(), sp.identity(n, format="csr")
     S, unit = (C - L, unit) if sp.issparse(C) else (C - L.toarray(), unit.toarray())
     diagonals = np.diagonal(blocks, axis1=1, axis2=2).real
     terms, shift, rounding = [*diagonals.ravel(), -bound], 0.0, 0.0

@@ -951,8 +951,10 @@ def test_ill_conditioned_costs_take_a_few_matrices_of_products():
     matrix = rotation * values @ rotation.T
     weights = np.array([3.0, 2.0, 1.0])
     brockett = riemtr.Problem(pm.Stiefel(30, 3), lambda x: anp.sum(x * (matrix @ x) * weights))
+    # A gradient norm of 1e-9 is what was asked for; beside curvature of 1e-6 it may be far away.
     result = riemtr.PracticalTRM(tolerance=1e-9).solve(brockett, rng=0)
-    assert result.certified
+    assert result.converged
+    assert result.certificate.verdict == "minimizer"
     assert result.cost == pytest.approx(weights @ values[:3], rel=1e-3)
     assert result.counts.hessian_products <= 20 * 84
 
