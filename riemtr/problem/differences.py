@@ -52,6 +52,7 @@ class DifferenceRule:
     approach: float = 2.0  # times closer to a limit that half the length must be; it is four times
     resolved: float = 1e-3  # relative error of a value that tells all that is asked
     refuting: float = 1e-4  # relative gap that is no matter of rounding, of a value as good as that
+    slight: float = 1e-5  # distance over the point's size that a slope may stand for, and be none
     lasting: float = 0.75  # share of the difference of both sides that stays at a seam
     uneven: float = 0.1  # relative difference of the bends on both sides that shows a seam
     farthest: float = 0.1  # longest length of a look along flat directions, over the point's size
@@ -382,13 +383,19 @@ class Line:
         return RULE.noise * sorted((shortest, *longer))[len(longer) // 2]
 
     @property
+    def known_reach(self) -> float:
+        """The size of the point along the line; 0 where that is zero, so that no scale is known."""
+        here = self.here
+        return self.reach if here.manifold.bounded or any(here.sizes(1.0)) else 0.0
+
+    @property
     def _middle(self) -> float:
         """A length between the shortest and the longest, at which to begin.
 
         Where the point is zero it has no size, and the shortest may be long.
         """
         shortest = math.sqrt(self.here.precision)
-        unknown = not self.here.manifold.bounded and not any(self.here.sizes(1.0))
+        unknown = self.known_reach == 0.0
         return self.reach * (
             RULE.shortest * shortest if unknown else math.sqrt(RULE.longest * shortest)
         )
@@ -616,7 +623,7 @@ def contradicting_bend(
     if measured.error <= RULE.refuting * abs(stated):  # so is the slope, over the same length
         t = measured.length
         central = (line.cost(t) - line.cost(-t)) / (2.0 * t)
-        error = RULE.roundings * line.rounding / t + RULE.refuting * abs(stated) * t
+        error = RULE.roundings * line.rounding / t + RULE.slight * abs(stated) * line.known_reach
         if abs(central - slope) <= error + harmless:
             return "", measured
     slight = max(harmless, enough * RULE.longest * line.reach)
