@@ -175,13 +175,24 @@ def derivative(
     """
     rungs = [share * length for share in _RUNGS]
     sides = [(function(t), function(-t)) for t in rungs]
-    if order == 1:
-        values = [(1.0 / (2.0 * t)) * (a - b) for (a, b), t in zip(sides, rungs, strict=True)]
-    else:
-        twice = 2.0 * function(0.0)
-        values = [(1.0 / (t * t)) * (a + b - twice) for (a, b), t in zip(sides, rungs, strict=True)]
+    values = _slopes(sides, length) if order == 1 else _bends(sides, function(0.0), length)
     errors = [_SECOND * rounding / t**order for t in rungs]
     return extrapolated(values, errors, length, size)
+
+
+def _slopes(sides: Any, length: Any) -> list[Any]:
+    """Return the central differences of values ahead and behind, at the longest length first."""
+    pairs = zip(sides, _RUNGS, strict=True)
+    return [(0.5 / (share * length)) * (ahead - behind) for (ahead, behind), share in pairs]
+
+
+def _bends(sides: Any, middle: Any, length: Any) -> list[Any]:
+    """Return the second differences, at the longest length first."""
+    pairs = zip(sides, _RUNGS, strict=True)
+    return [
+        (1.0 / (share * length) ** 2) * (ahead - middle + (behind - middle))
+        for (ahead, behind), share in pairs
+    ]
 
 
 class Ladder:
@@ -205,7 +216,6 @@ class Ladder:
         self.length, self.middle, self.sides = length, middle, sides
         (a, b), (c, d), (e, f) = sides
         costs = np.array([b, d, f, middle, e, c, a])
-        self.largest = np.abs(costs).max(axis=0)
         self.own_noise = np.maximum(
             np.abs(np.tensordot(_SIXTH, costs, 1)), np.abs(np.tensordot(_FOURTH, costs[1:6], 1))
         )
@@ -230,18 +240,12 @@ class Ladder:
     def slope(self, noise: Any) -> Measured:
         """Return the slope, where costs show some noise beside their rounding."""
         noise = np.maximum(noise, self.rounding)
-        lengths = [share * self.length for share in _RUNGS]
-        pairs = zip(self.sides, lengths, strict=True)
-        values = [(ahead - behind) / (2.0 * t) for (ahead, behind), t in pairs]
-        return extrapolated(values, [noise / t for t in lengths], self.length)
+        errors = [noise / (share * self.length) for share in _RUNGS]
+        return extrapolated(_slopes(self.sides, self.length), errors, self.length)
 
     def bends(self) -> list[Any]:
         """Return the second differences, over the longest length first."""
-        pairs = zip(self.sides, _RUNGS, strict=True)
-        return [
-            (ahead - self.middle + (behind - self.middle)) / (share * self.length) ** 2
-            for (ahead, behind), share in pairs
-        ]
+        return _bends(self.sides, self.middle, self.length)
 
     def unsmooth(self, power: int) -> float:
         """Return the second differences times a power of the length, where they are the same."""
@@ -734,15 +738,14 @@ def turns_unevenly(here: Evaluation, vector: np.ndarray, length: float) -> bool:
 def gradient_noise(here: Evaluation, direction: np.ndarray) -> float:
     """Return how far off gradients are, by what differences of third order leave of them.
 
-    The steps are so long that single precision inside a gradient is seen.
+    The steps are so long that single precision inside a gradient is seen. The noise is infinite
+    where gradients are not to be had.
     """
     length = here.precision**0.25 * here.reach(direction) * RULE.longest
-    gradients = []
-    for number in (-3, -1, 1, 3):
-        there = here.moved(number * length * direction)
-        if there is None:
-            return math.inf
-        gradients.append(here.space.transported(there.gradient, there.space))
+    try:
+        gradients = [_gradient_nearby(here, n * length * direction) for n in (-3, -1, 1, 3)]
+    except UNCOMPARED:
+        return math.inf
     third = gradients[3] - 3.0 * gradients[2] + 3.0 * gradients[1] - gradients[0]
     return here.norm(third) / math.sqrt(20.0)
 

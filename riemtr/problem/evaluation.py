@@ -203,14 +203,6 @@ class Evaluation:
             return own
         return tuple(max(a, share * b) for a, b in zip(own, self.past_sizes, strict=True))
 
-    def shares(self, vector: np.ndarray) -> tuple[float, ...]:
-        """Return the length of a vector over the size of the point, in each factor."""
-        pairs = zip(self.space.factor_lengths(vector), self.sizes(self.precision), strict=True)
-        return tuple(
-            length / size if size > 0.0 else math.inf if length > 0.0 else 0.0
-            for length, size in pairs
-        )
-
     def reach(self, vector: np.ndarray) -> float:
         """Return the length of a step along a vector that is as long as the point in a factor.
 

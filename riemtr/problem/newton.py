@@ -128,8 +128,7 @@ class Newton:
         unit = slope.dtype.type(self.residual if 0.0 < self.residual < math.inf else 1.0)
         self._left, self.step = -slope / unit, 0.0 * slope
         self._ahead: np.ndarray | None = None
-        self._steps, self._flat = 0, 0.0
-        self.largest_met = 0.0
+        self._steps, self.largest_met = 0, 0.0
 
     # -- questions --------------------------------------------------------------------------------
 
@@ -149,7 +148,7 @@ class Newton:
 
     def solve(self) -> None:
         """Take the step as far as a first look needs it."""
-        while self.residual > max(RULE.first_look * self._steepness, 0.0) and self._advance():
+        while self.residual > RULE.first_look * self._steepness and self._advance():
             pass
 
     @property
@@ -199,17 +198,16 @@ class Newton:
             Curvature that counts as none. Slopes along directions that curve less than that are
             looked for by the cost alone, where the Hessian is too large for its matrix.
         """
-        self._flat = flat
         if self.units_matter:
             self.solve_exactly()
             least = 0.0
         elif least <= 0.0 and self.is_small:
             self.solve_exactly()
         while True:
-            verdict = self._verdict(share, least)
+            verdict = self._verdict(share, least, flat)
             if verdict is not None or not self._advance():
                 break
-        error = self._error(least)
+        error = self._error(least, flat)
         decrease = self.decrease
         if math.isfinite(error):
             decrease += 0.5 * self.residual * error
@@ -243,7 +241,7 @@ class Newton:
     def _lengths(self) -> tuple[float, ...]:
         return tuple(map(float, self._here.space.factor_lengths(self.step)))
 
-    def _error(self, least: float) -> float:
+    def _error(self, least: float, flat: float) -> float:
         if least > 0.0:
             return self.residual / least
         # Little is left of the slope, and that is rounding.
@@ -252,15 +250,15 @@ class Newton:
         if looked and self.residual <= self.rounding:
             return 0.0
         short = self.residual <= RULE.first_look * self._steepness
-        if self._flat > 0.0 and not self.is_small and not self._is_solved and short:
-            return self.residual / self._flat
+        if flat > 0.0 and not self.is_small and not self._is_solved and short:
+            return self.residual / flat
         return math.inf
 
-    def _verdict(self, share: float, least: float) -> bool | None:
+    def _verdict(self, share: float, least: float, flat: float = 0.0) -> bool | None:
         """Return whether the minimum is near, as far as that is known."""
         if self.bends_down:
             return False
-        error = self._error(least)
+        error = self._error(least, flat)
         if math.isfinite(error):
             pairs = zip(self._lengths(), self._sizes, strict=True)
             if all(length + error <= share * size for length, size in pairs):

@@ -389,10 +389,7 @@ class _Evidence:
             self.direction = self.direction if newton.softest is None else newton.softest
         self.nearness: Nearness | None = None
         if self.curvature.known_side(tolerances.curvature) >= 0:
-            least = self.curvature.lower_bound
-            self.nearness = here.newton.nearness(
-                tolerances.distance, least, self.curvature.tolerated(tolerances.curvature)
-            )
+            self.nearness = tolerances.nearness(here)
         # Whether costs or gradients confirm the least curvature, and whether gradients cannot.
         self._confirmed = self._open = False
         # Whether costs are as stated to as many digits as no chance brings about.

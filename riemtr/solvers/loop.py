@@ -16,6 +16,7 @@ from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.problem import Clock, Counts, Evaluation, Problem
 from riemtr.problem.differences import OFF_DOMAIN, UNFINISHED, Line, contradicting_bend
 from riemtr.solvers.arguments import check_beginning
+from riemtr.solvers.certificate import CLAIM
 from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
 from riemtr.solvers.judging import Verdict
 from riemtr.solvers.result import Result
@@ -40,8 +41,6 @@ _ROUNDINGS = 10
 _PROGRESS = 0.9
 # Central differences of gradients: this many for a Hessian product.
 _GRADIENTS_PER_DIFFERENCE = 2
-# Times the decrease of the model up to which a lower cost is that of the minimizer close by.
-_MINIMUM = 2.0
 # The judgement before the first step.
 _AT_START = Verdict(math.nan, True)
 # The judgement of a step to where the cost is not defined.
@@ -247,9 +246,7 @@ class Run:
         if not flat_directions(here, self.tolerances):
             return None
         tolerated = here.curvature.tolerated(self.tolerances.curvature)
-        nearness = here.newton.nearness(
-            self.tolerances.distance, here.curvature.lower_bound, tolerated
-        )
+        nearness = self.tolerances.nearness(here)
         for number, direction in enumerate(flat_directions(here, self.tolerances)):
             line = Line(here, direction)
             if number == 0:
@@ -257,7 +254,7 @@ class Run:
                 bend = here.inner(direction, here.hessian(direction))
                 slope = self.tolerances.gradient_at(here, self.size)
                 self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
-            place = line.first_fall(_MINIMUM * nearness.decrease)
+            place = line.first_fall(CLAIM.minimum * nearness.decrease)
             if place:
                 break
         if not place:
@@ -304,11 +301,7 @@ class Run:
             settled = SecondOrderPoint(tolerances).at_small_gradient(best)
             if settled is not None and settled.status is not Status.UNRESOLVED:
                 return settled
-        nearness = best.newton.nearness(
-            tolerances.distance,
-            best.curvature.lower_bound,
-            best.curvature.tolerated(tolerances.curvature),
-        )
+        nearness = tolerances.nearness(best)
         away = f"as far as rounding lets it be known, the minimizer is {nearness.in_words}"
         return replace(reason, detail=f"{reason.detail}; {away}" if reason.detail else away)
 

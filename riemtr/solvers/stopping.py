@@ -20,6 +20,7 @@ from riemtr.errors import ArgumentError
 from riemtr.manifolds import TangentSpace
 from riemtr.problem import Evaluation, Problem, Threshold
 from riemtr.problem.differences import Line, answers_differently, contradicting_slope
+from riemtr.problem.newton import Nearness
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.status import Reason, Status
 from riemtr.subproblem import Step
@@ -68,9 +69,11 @@ class Tolerances:
         scale = max(here.gradient_scale, curvature * here.reach(here.gradient))
         return max(self.gradient, self.relative * scale)
 
-    def at(self, here: Evaluation, curvature: float) -> tuple[float, float]:
-        """Return the gradient norm and the curvature that count as none at a point."""
-        return self.gradient_at(here, curvature), here.curvature.tolerated(self.curvature)
+    def nearness(self, here: Evaluation) -> Nearness:
+        """Return how far the nearest minimizer is, by what is known of the curvature at a point."""
+        known = here.curvature
+        flat = known.tolerated(self.curvature)
+        return here.newton.nearness(self.distance, known.lower_bound, flat)
 
 
 def check_tolerances(gradient: Any, curvature: Any, relative: Any = None) -> None:
@@ -308,11 +311,7 @@ class SecondOrderPoint(FirstOrderPoint):
             )
         if not self.tolerances.relative:
             return Reason(Status.CONVERGED)
-        nearness = here.newton.nearness(
-            self.tolerances.distance,
-            known.lower_bound,
-            known.tolerated(self.tolerances.curvature),
-        )
+        nearness = self.tolerances.nearness(here)
         if nearness.near is None:
             why = f"{here.newton.limited}; " if here.newton.limited else ""
             return Reason(Status.UNRESOLVED, f"{why}the minimizer is {nearness.in_words}")

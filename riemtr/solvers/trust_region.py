@@ -307,12 +307,7 @@ def _is_solution(run: Run) -> bool:
         return False
     if not tolerances.relative:
         return here.gradient_norm <= tolerances.gradient
-    near = here.newton.nearness(
-        tolerances.distance,
-        here.curvature.lower_bound,
-        here.curvature.tolerated(tolerances.curvature),
-    ).near
-    return bool(near)
+    return bool(tolerances.nearness(here).near)
 
 
 class ExactTRM(TrustRegion):
