@@ -206,13 +206,17 @@ class Evaluation:
     def reach(self, vector: np.ndarray) -> float:
         """Return the length of a step along a vector that is as long as the point in a factor.
 
-        On manifolds with bounds it is 1, and where the point is zero as well.
+        On manifolds with bounds it is 1. So it is where the point is zero in all factors in which
+        the vector is more than rounding.
         """
         if self.manifold.bounded:
             return 1.0
-        pairs = zip(self.space.factor_lengths(vector), self.sizes(self.precision**0.5), strict=True)
-        largest = max((length / size for length, size in pairs if size > 0.0), default=0.0)
-        return self.norm(vector) / largest if largest > 0.0 else 1.0
+        length, rounding = self.norm(vector), self.precision**0.5
+        pairs = zip(self.space.factor_lengths(vector), self.sizes(rounding), strict=True)
+        sized = [(part, size) for part, size in pairs if size > 0.0]
+        if not max((part for part, _ in sized), default=0.0) > rounding * length:
+            return 1.0
+        return length / max(part / size for part, size in sized)
 
     @lazy
     def largest_entry(self) -> float:

@@ -454,7 +454,8 @@ class _Evidence:
             line = Line(here, vector)
             bend = here.inner(vector, stated)
             tolerated = known.tolerated(self._tolerances.curvature)
-            sentence, measured = contradicting_bend(line, bend, self._bound, tolerated)
+            slope = self._tolerances.slope_at(here, vector, bend, known.size)
+            sentence, measured = contradicting_bend(line, bend, slope, tolerated)
             flat = number == 0 and bool(ways)
             self._quiet &= bool(measured.error <= RULE.refuting * abs(bend))
             if number == 0 and measured.value - measured.error > 0.0:

@@ -252,7 +252,7 @@ class Run:
             if number == 0:
                 # What the gradient says along it is compared as well: a wrong one vanishes, too.
                 bend = here.inner(direction, here.hessian(direction))
-                slope = self.tolerances.gradient_at(here, self.size)
+                slope = self.tolerances.slope_at(here, direction, bend, self.size)
                 self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
             place = line.first_fall(CLAIM.minimum * nearness.decrease)
             if place:

@@ -69,6 +69,20 @@ class Tolerances:
         scale = max(here.gradient_scale, curvature * here.reach(here.gradient))
         return max(self.gradient, self.relative * scale)
 
+    def slope_at(
+        self, here: Evaluation, direction: np.ndarray, bend: float, curvature: float
+    ) -> float:
+        """Return the slope along a direction that counts as none beside its curvature.
+
+        It is no more than the gradient norm that counts as none, nor than what a point has that is
+        as close to the minimizer as is asked for.
+        """
+        flat, newton = here.curvature.tolerated(self.curvature), here.newton
+        if newton.units_matter:
+            flat = min(flat, self.curvature.relative * newton.largest_bend(direction))
+        length = self.distance * here.reach(direction)
+        return min(self.gradient_at(here, curvature), max(abs(bend), flat) * length)
+
     def nearness(self, here: Evaluation) -> Nearness:
         """Return how far the nearest minimizer is, by what is known of the curvature at a point."""
         known = here.curvature

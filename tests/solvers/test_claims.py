@@ -8,6 +8,7 @@ import autograd.numpy as anp
 import numpy as np
 import pymanopt
 import pytest
+import scipy.optimize
 
 import riemtr
 from riemtr import Certified, Euclidean, Problem, Status
@@ -217,6 +218,105 @@ def test_single_precision_inside_a_gradient_proves_no_distance():
         away = math.sqrt(5.0) * 1e-3
         if certificate.distance_bound is not None and certificate.distance_bound_is == "proved":
             assert certificate.distance_bound >= away * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("place", [0.0, 1.0])
+def test_a_gradient_forgotten_in_one_factor_is_told_in_any_unit(unit, place):
+    problem = Problem(
+        riemtr.Product([Euclidean(2), Euclidean(2)]),
+        lambda x, y: float(np.sum((x - 1.0) ** 2) + np.sum((unit * y - 2.0) ** 2)),
+        euclidean_gradient=lambda x, y: [2.0 * (x - 1.0), 0.0 * y],
+        euclidean_hessian=lambda x, y, v, w: [2.0 * v, 0.0 * w],
+    )
+    other = np.full(2, place / unit)
+    assert riemtr.certify(problem, [np.ones(2), other]).verdict == "unresolved"
+    result = riemtr.PracticalTRM().solve(problem, [np.zeros(2), other])
+    assert result.status is Status.INCONSISTENT
+    assert not result.certified
+
+
+@pytest.mark.parametrize("dimension", [40, 300])
+@pytest.mark.parametrize("exponent", [6, 12])
+def test_in_many_dimensions_soft_directions_that_are_off_are_no_minimizer(dimension, exponent):
+    for seed in range(3):
+        rng = np.random.default_rng([dimension, exponent, seed])
+        curvatures = 10.0 ** (-exponent * rng.random(dimension))
+        center = rng.standard_normal(dimension)
+        soft = curvatures < 10.0 ** rng.uniform(-exponent, -2.0)
+        for stiff in (0.0, 1e-12, 1e-9):
+            off = np.where(soft, 1.0, stiff) * rng.standard_normal(dimension)
+            if np.linalg.norm(off) > 1e-4 * np.linalg.norm(center):
+                verdict = riemtr.certify(bowl(curvatures, center), center + off).verdict
+                assert verdict != "minimizer"
+
+
+def test_two_atoms_are_certified_at_their_known_distance():
+    """Energies of 1e-21 J and lengths of 3e-10 m, with the Hessian by differences."""
+    size, depth = 3e-10, 1e-21
+
+    def gradient(x):
+        ratio = np.linalg.norm(x) / size
+        slope = 4.0 * depth * (-12.0 * ratio**-13 + 6.0 * ratio**-7) / size
+        return slope * x / np.linalg.norm(x)
+
+    problem = Problem(
+        Euclidean(3),
+        lambda x: (
+            4.0
+            * depth
+            * float((np.linalg.norm(x) / size) ** -12 - (np.linalg.norm(x) / size) ** -6)
+        ),
+        euclidean_gradient=gradient,
+        symmetries=lambda x: [np.cross(x, axis) for axis in np.eye(3)],
+    )
+    for seed in range(3):
+        start = 4e-10 * np.array([1.0, 0.2, 0.3])
+        start += 1e-11 * np.random.default_rng(seed).standard_normal(3)
+        result = riemtr.PracticalTRM().solve(problem, start)
+        assert result.certified is Certified.STRICT
+        assert np.linalg.norm(result.point) == pytest.approx(2.0 ** (1 / 6) * size, rel=1e-4)
+
+
+def test_a_position_far_from_the_origin_is_as_near_as_the_certificate_says():
+    """Ranges to satellites: coordinates of millions of metres, known to some millimetres."""
+    rng = np.random.default_rng(0)
+    place = np.array([4.2e6, 1.7e5, 4.78e6])
+    stations = 2.6e7 * place / np.linalg.norm(place) + 8e6 * rng.standard_normal((8, 3))
+    ranges = np.linalg.norm(stations - place, axis=1) + 2.0 * rng.standard_normal(8)
+
+    def rest(x):
+        return np.linalg.norm(stations - x, axis=1) - ranges
+
+    def slopes(x):
+        return -(stations - x) / np.linalg.norm(stations - x, axis=1)[:, None]
+
+    problem = Problem(
+        Euclidean(3),
+        lambda x: float(rest(x) @ rest(x)),
+        euclidean_gradient=lambda x: 2.0 * slopes(x).T @ rest(x),
+    )
+    start = np.array([0.0, 0.0, 6e6])
+    result = riemtr.PracticalTRM().solve(problem, start)
+    truth = scipy.optimize.least_squares(rest, start, slopes, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+    nearness = result.certificate.nearness
+    assert result.certified
+    assert np.linalg.norm(result.point - truth) <= 1.1 * (nearness.length + nearness.error)
+
+
+def test_a_hessian_that_is_a_little_off_beside_the_edge_of_a_domain_raises_nothing():
+    def inside(x):
+        if x[0] <= 1.0 - 1e-5:
+            raise np.linalg.LinAlgError("outside")
+        return x
+
+    problem = Problem(
+        Euclidean(2),
+        lambda x: float(np.array([1.0, 2.0]) @ (inside(x) - 1.0) ** 2),
+        euclidean_gradient=lambda x: np.array([2.0, 4.0]) * (inside(x) - 1.0),
+        euclidean_hessian=lambda x, v: np.array([2.2, 4.0]) * v,
+    )
+    assert not riemtr.certify(problem, np.ones(2)).strict
 
 
 def test_certified_is_ordered_words():
