@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,33 +33,25 @@ from riemtr.manifolds.pymanopt import (
 )
 from riemtr.problem import check_gradient, check_hessian
 from riemtr.problem.autodiff import backend
-from riemtr.problem.differences import derivative
+from riemtr.problem.derivative_check import RULE as ORDERS
+from riemtr.problem.derivative_check import order_of, step_lengths
+from riemtr.problem.differences import RULE as DIFFERENCES
+from riemtr.problem.differences import Measured, derivative
 from riemtr.problem.problem import as_problem
 
 __all__ = ["Check", "Report", "check_manifold", "check_problem"]
 
-# Relative error of identities that hold but for rounding.
+# Rounding of numbers of size 1, in which everything is computed here.
+_PRECISION = float(np.finfo(float).eps)
+# Relative error of identities that hold except for rounding.
 _IDENTITY = 1e-8
-# Relative error of first differences of a cost, of fourth order in the step.
-_FIRST_DIFFERENCES = 1e-6
-# Relative error of second differences of a cost, of fourth order in the step.
-_SECOND_DIFFERENCES = 1e-5
-# Steps of differences. At the longest, the rounding of second differences is their fourth-order
-# error on manifolds of size 1; the others are for points where a manifold bends more, as matrices
-# of fixed rank do where a singular value is small. The best one counts, as a wrong derivative is
-# wrong at all of them.
-_STEPS = (2e-3, 2e-4, 2e-5)
+# First lengths of differences, which become shorter on manifolds that bend more, as matrices of
+# fixed rank do where a singular value is small.
+_LENGTHS = 2e-3
 # Accuracy of pymanopt's distances, many of which take the arccosine of a number near 1.
 _DISTANCE = 1e-6
-# Steps from which the order of an error is read: long enough to stand out of the rounding, and
-# short enough for the leading term to dominate; the second range is for strongly bent manifolds.
-_ORDER_STEPS = (np.geomspace(1e-1, 1e-3, 9), np.geomspace(1e-3, 1e-5, 9))
 # Error of a step that is nothing but rounding, for points of size 1.
 _ROUNDING = 1e-12
-# Fewest errors above the rounding that an order is read from.
-_FEWEST = 3
-# A slope that is short of a whole number by less than this is taken for it.
-_SLOPE_SLACK = 0.2
 # How many times more often than others a random tangent vector may take a direction.
 _UNEVEN = 3.0
 # Tangent vectors drawn for each dimension, to see whether they are uniform: eigenvalues of their
@@ -324,7 +316,7 @@ class _Trial:
         flat, along = as_real(as_sequence(self.point)), as_real(as_sequence(ambient))
         if flat.shape != along.shape:
             return None
-        return _slope(lambda t: self.invariant(from_real(flat + t * along, self.point)), _STEPS[0])
+        return _slope(lambda t: self.invariant(from_real(flat + t * along, self.point))).value
 
     # -- the checks -------------------------------------------------------------------------------
 
@@ -433,15 +425,9 @@ class _Trial:
 
     def _order(self, error: Callable[[float], float]) -> float:
         """Return the exponent with which an error shrinks with the step, infinite if it is none."""
-        orders = []
-        for steps in _ORDER_STEPS:
-            errors = np.array([error(t) for t in steps])
-            if not np.all(np.isfinite(errors)):
-                return math.nan
-            clear = errors > _ROUNDING
-            if clear.sum() >= _FEWEST:
-                orders.append(np.polyfit(np.log(steps[clear]), np.log(errors[clear]), 1)[0])
-        return float(max(orders, default=math.inf))
+        steps = step_lengths(_PRECISION)
+        order = order_of(steps, np.array([error(t) for t in steps]), _ROUNDING / ORDERS.rounding)
+        return math.inf if order.exact else order.slope
 
     def _moves(self, name: str, move: Callable[[Any, Any], Any]) -> Iterator[Check]:
         """Yield the checks that a retraction and the exponential map have in common."""
@@ -466,7 +452,7 @@ class _Trial:
         def error(t: float) -> float:
             return _largest_difference(self.invariant(move(point, t * vector)), here + t * velocity)
 
-        yield _at_least(row, self._order(error) - 1.0, 1.0 - _SLOPE_SLACK)
+        yield _at_least(row, self._order(error) - 1.0, 1.0 - ORDERS.lack)
 
     def retraction(self) -> Iterator[Check]:
         """Yield whether the retraction is one, and of which order."""
@@ -484,7 +470,7 @@ class _Trial:
         order = (
             self._order(lambda t: self.gap(move(point, t * vector), exp(point, t * vector))) - 1.0
         )
-        second = order >= 2.0 - _SLOPE_SLACK
+        second = order >= 2.0 - ORDERS.lack
         yield _info(row, "yes" if second else "no, only of first", order)
 
     def exponential(self) -> Iterator[Check]:
@@ -512,28 +498,26 @@ class _Trial:
         yield _at_most("gradient is tangent", outside, _IDENTITY)
         move, vector = self.manifold.retraction, self.vectors[0]
         rate = self.inner(gradient, vector)
-        slopes = [
-            _slope(lambda t: self._value(move(self.point, t * vector)), step) for step in _STEPS
-        ]
-        error = min(abs(slope - rate) for slope in slopes) / size
-        yield _at_most("gradient is the slope of the cost", error, _FIRST_DIFFERENCES)
+        slope = _slope(lambda t: self._value(move(self.point, t * vector)))
+        yield _agreement("gradient is the slope of the cost", slope, rate, size)
 
-    def _bend(self, vector: Any, step: float) -> float:
+    def _bend(self, vector: Any) -> Measured:
         """Return the second derivative of the cost along a geodesic."""
         geodesic = self.geodesic
         assert geodesic is not None
-        along = derivative(lambda t: self._value(geodesic(self.point, t * vector)), step, order=2)
-        return float(along.value)
+        rounding = _PRECISION * abs(self._value(self.point))
+
+        def cost(t: float) -> float:
+            return self._value(geodesic(self.point, t * vector))
+
+        return derivative(cost, _LENGTHS, order=2, rounding=rounding)
 
     @cached_property
-    def curvatures(self) -> list[float]:
+    def curvature(self) -> Measured:
         """The Hessian of the cost with the first two vectors, by differences of the cost alone."""
         u, v, _ = self.vectors
-        pairs = [(self._bend(u + v, step), self._bend(u - v, step)) for step in _STEPS[:2]]
-        return [0.25 * (plus - minus) for plus, minus in pairs]
-
-    def _curvature_error(self, measured: float) -> float:
-        return min(abs(measured - curvature) for curvature in self.curvatures)
+        plus, minus = self._bend(u + v), self._bend(u - v)
+        return Measured(0.25 * (plus.value - minus.value), 0.25 * (plus.error + minus.error))
 
     def _product(self, vector: Any) -> Any:
         here = self.cost.at(self.point)
@@ -557,8 +541,7 @@ class _Trial:
         if self.geodesic is None:
             yield _info(row, "not known without an exponential map")
             return
-        error = self._curvature_error(self.inner(images[0], v)) / size
-        yield _at_most(row, error, _SECOND_DIFFERENCES)
+        yield _agreement(row, self.curvature, self.inner(images[0], v), size)
 
     def transport(self) -> Iterator[Check]:
         """Yield whether the transport is linear, and parallel to first order."""
@@ -587,9 +570,10 @@ class _Trial:
             nearby = exp(point, t * u)
             return manifold.transport(nearby, point, self._gradient_at(nearby))
 
-        change = _slope(carried, _STEPS[0])
-        error = self._curvature_error(self.inner(change, v)) / (1.0 + self.size(change))
-        yield _at_most(row, error, _SECOND_DIFFERENCES)
+        change = _slope(carried)
+        stated, size = self.inner(change.value, v), 1.0 + self.size(change.value)
+        both = replace(self.curvature, error=self.curvature.error + change.error)
+        yield _agreement(row, both, stated, size)
 
     def logarithm(self) -> Iterator[Check]:
         """Yield whether logarithm, distance and midpoint belong to the exponential map."""
@@ -636,11 +620,21 @@ class _Trial:
         yield _at_most("pair_mean is the midpoint of the geodesic", gap, _DISTANCE)
 
 
-def _slope(function: Callable[[float], Any], step: float) -> Any:
+def _slope(function: Callable[[float], Any]) -> Measured:
     """Return the derivative at 0 of a function of a number."""
-    return derivative(
-        function, step, size=lambda v: abs(v) if isinstance(v, float) else _norm(v)
-    ).value
+
+    def size(value: Any) -> float:
+        return abs(value) if isinstance(value, float) else _norm(value)
+
+    return derivative(function, _LENGTHS, rounding=_PRECISION * size(function(0.0)), size=size)
+
+
+def _agreement(name: str, measured: Measured, stated: float, size: float) -> Check:
+    """Return whether differences agree with what is stated, to the accuracy that they have."""
+    bound = max(_IDENTITY, measured.error / size)
+    if not bound <= DIFFERENCES.resolved:
+        return _info(name, "differences do not settle: the manifold bends too much here")
+    return _at_most(name, abs(measured.value - stated) / size, bound)
 
 
 def _norm(vector: Any) -> float:
@@ -737,12 +731,8 @@ def _polynomial(arrays: Any) -> Any:
 
 # -- problems -------------------------------------------------------------------------------------
 
-# Relative asymmetry of a Hessian that is symmetric but for rounding; differences have less.
-_SYMMETRY = {"euclidean": 1e-8, "riemannian": 1e-8, "differences": 1e-4}
 # Relative difference of costs at two representatives of one point.
 _SAME_COST = 1e-8
-# How many pairs of vectors the symmetry of the Hessian is tried on.
-_PAIRS = 3
 
 
 def check_problem(problem: Any, rng: Any = 0, *, point: Any = None) -> Report:
@@ -781,16 +771,9 @@ def check_problem(problem: Any, rng: Any = 0, *, point: Any = None) -> Report:
             yield Check(f"{name} is that of the cost (order)", measured, bound, right, remark)
             if found.tangency_error is not None:
                 yield _at_most(f"{name} is tangent", found.tangency_error, _SAME_COST**0.5)
-
-    def symmetry() -> Iterator[Check]:
-        here = problem.at(_somewhere())
-        worst = 0.0
-        for _ in range(_PAIRS):
-            u, v = here.space.random(rng), here.space.random(rng)
-            image, other = here.hessian(u), here.hessian(v)
-            size = max(here.norm(image), here.norm(other), np.finfo(float).tiny)
-            worst = max(worst, abs(here.inner(image, v) - here.inner(u, other)) / size)
-        yield _at_most("Hessian is symmetric", worst, _SYMMETRY[here.hessian_kind])
+            if found.symmetry_error is not None:
+                assert found.symmetry_bound is not None
+                yield _at_most("Hessian is symmetric", found.symmetry_error, found.symmetry_bound)
 
     def representatives() -> Iterator[Check]:
         here = problem.at(_somewhere())
@@ -812,7 +795,6 @@ def check_problem(problem: Any, rng: Any = 0, *, point: Any = None) -> Report:
 
     groups = {
         "a derivative": derivatives,
-        "the Hessian": symmetry,
         "another representative": representatives,
     }
     return _collected(repr(problem), groups)

@@ -3,7 +3,7 @@
 Differences of the cost decide (:mod:`riemtr.problem.differences`). For the eye there is the order
 of the model as well: its error, against the length of the step, is on a log-log plot a line whose
 slope is the order. Rounding bends the line at short steps and higher orders bend it at long ones,
-so that the slope is that of a straight piece in between, of the shortest steps if there are more.
+so that the slope is that of the shortest steps whose errors stand clearly above the rounding.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ class CheckRule:
     """How the order of a model is read off its errors."""
 
     step_count: int = 51  # steps at which a model is tried
-    window: int = 10  # steps that a straight piece of the error curve has
-    straight: float = 1e-2  # sum of squares, in decades, up to which a piece is straight
+    window: int = 10  # steps that a slope is fitted to
     lack: float = 0.15  # by how much a slope may be below the expected one
-    rounding: float = 1e3  # roundings of one value within which an error is nothing but rounding
-    clear: float = 30.0  # roundings of one value from which on an error is something else
+    rounding: float = 100.0  # roundings of one value within which an error is nothing else
     needed: float = 0.1  # relative error of differences that confirm a derivative at all
     same: float = 1e-3  # relative difference up to which factors along several directions are one
 
@@ -48,10 +46,12 @@ class DerivativeCheck:
     steps, errors : ndarray
         Step lengths and the model's error at each.
     linear_piece : slice
-        The straightest piece of the error curve, where the slope was fitted.
-    symmetry_error, tangency_error : float or None
-        Relative asymmetry of the Hessian, and how far out of the tangent space the gradient or
-        Hessian product reaches, relatively; None where it does not apply.
+        The steps that the slope was fitted to.
+    symmetry_error, symmetry_bound : float or None
+        Relative asymmetry of the Hessian, and the largest that is right; None for gradients.
+    tangency_error : float or None
+        How far out of the tangent space the gradient or Hessian product reaches, relatively; None
+        for retractions.
     exact : bool
         Whether the model's error is nothing but rounding, whose slope means nothing.
     confirmed : float or None
@@ -71,6 +71,7 @@ class DerivativeCheck:
     errors: np.ndarray
     linear_piece: slice
     symmetry_error: float | None = None
+    symmetry_bound: float | None = None
     tangency_error: float | None = None
     exact: bool = False
     confirmed: float | None = None
@@ -155,22 +156,10 @@ def order_of(steps: np.ndarray, errors: np.ndarray, rounding: float) -> Order:
     if usable < 2 * RULE.window:
         return Order()
     steps, errors = steps[:usable], errors[:usable]
+    visible = errors > RULE.rounding * rounding
     pieces = [slice(first, first + RULE.window) for first in range(usable - RULE.window + 1)]
-    visible = errors > RULE.clear * rounding
     clear = [piece for piece in pieces if visible[piece].all()]
-    slope, piece = _fit(np.log10(steps), errors, clear or pieces)
-    exact = bool(np.all(errors <= RULE.rounding * rounding))
-    return Order(slope, piece, exact and not clear, bool(clear))
-
-
-def _fit(lengths: np.ndarray, errors: np.ndarray, pieces: list[slice]) -> tuple[float, slice]:
-    """Return the slope of the first of some pieces of the log-log curve that is straight."""
-    logs = np.log10(np.maximum(errors, np.finfo(float).tiny))
-    fits = []
-    for piece in pieces:
-        coefficients, residual, *_ = np.polyfit(lengths[piece], logs[piece], 1, full=True)
-        badness = float(residual[0]) if len(residual) else 0.0
-        fits.append((badness, float(coefficients[0]), piece))
-    # Where the line has two straight pieces, a small error of low order is that of short steps.
-    straight = max(RULE.straight, min(badness for badness, *_ in fits))
-    return next((slope, piece) for badness, slope, piece in fits if badness <= straight)
+    piece = clear[0] if clear else pieces[-1]
+    logs = np.log10(np.maximum(errors[piece], np.finfo(float).tiny))
+    slope = float(np.polyfit(np.log10(steps[piece]), logs, 1)[0])
+    return Order(slope, piece, not visible.any(), bool(clear))

@@ -151,12 +151,14 @@ def derivative(
 ) -> Measured:
     """Return the first or second derivative at zero of a function of a number.
 
+    Lengths become shorter as long as that makes the error smaller.
+
     Parameters
     ----------
     function : callable
         Its values are numbers, or vectors that ``size`` measures.
     length : float
-        The longest length of the ladder.
+        The longest length of the first ladder.
     order : {1, 2}
     rounding : float
         Rounding of a value.
@@ -173,11 +175,19 @@ def derivative(
     >>> abs(found.value - 1.0) <= found.error < 1e-7
     True
     """
-    rungs = [share * length for share in _RUNGS]
-    sides = [(function(t), function(-t)) for t in rungs]
-    values = _slopes(sides, length) if order == 1 else _bends(sides, function(0.0), length)
-    errors = [_SECOND * rounding / t**order for t in rungs]
-    return extrapolated(values, errors, length, size)
+    best = Measured(math.nan, math.inf)
+    middle = function(0.0) if order == 2 else 0.0
+    for number in range(RULE.ladders):
+        longest = length / RULE.change**number
+        rungs = [share * longest for share in _RUNGS]
+        sides = [(function(t), function(-t)) for t in rungs]
+        values = _slopes(sides, longest) if order == 1 else _bends(sides, middle, longest)
+        errors = [_SECOND * rounding / t**order for t in rungs]
+        measured = extrapolated(values, errors, longest, size)
+        if number and not measured.error < best.error:
+            break
+        best = measured
+    return best
 
 
 def _slopes(sides: Any, length: Any) -> list[Any]:
