@@ -21,9 +21,9 @@ one_blas_thread()
 
 import numpy as np  # noqa: E402
 
-from riemtr.sweep import image_starts  # noqa: E402
-from riemtr.sweep.paper import FIGURES, RATES, Work, make, read_rates  # noqa: E402
-from riemtr.sweep.phase_figures import PowerLaw, fit_power_law  # noqa: E402
+from riemtr.paper import image_starts  # noqa: E402
+from riemtr.paper.figures import FIGURES, RATES, Work, make, read_rates  # noqa: E402
+from riemtr.paper.phase_figures import PowerLaw, fit_power_law  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "paper"
 # The largest n of every map past the paper, so that their laws are fitted to the same range.

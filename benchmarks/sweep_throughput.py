@@ -22,8 +22,8 @@ from benchmarks.timing import one_blas_thread, settings
 
 one_blas_thread()
 
+from riemtr.paper.phases import PhaseTransition, expected_cost, trial  # noqa: E402
 from riemtr.sweep import Table, sweep  # noqa: E402
-from riemtr.sweep.phase_transition import PhaseTransition, expected_cost, trial  # noqa: E402
 
 
 def task(rng: Any, **settings: Any) -> dict[str, Any]:

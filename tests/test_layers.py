@@ -19,12 +19,12 @@ LAYERS = {
     "problems": 2,
     "solvers": 3,
     "recovery": 4,
-    "theory": 4,
     "interop": 5,
     "testing": 5,
     "compare": 6,
     "sweep": 6,
-    "cli": 7,
+    "paper": 7,
+    "cli": 8,
 }
 # They serve every layer, and know none.
 SHARED = {
@@ -62,7 +62,7 @@ EXTRAS = {
 # Modules that are about an extra, and that nothing imports before a user asks for them.
 ABOUT = {"interop/sklearn.py": {"sklearn", "joblib"}}
 # They join the layers for the user, and stand above all of them.
-FRONTS = {"__init__.py", "__main__.py"}
+FRONTS = {"__init__.py", "__main__.py", "theory.py"}
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 
@@ -176,8 +176,8 @@ assert riemtr.PracticalTRM().solve(case.problem, rng=0).converged
         ("compare", "from riemtr.sweep import grid", True),
         ("compare", "from riemtr.interop.pymanopt import pymanopt_solvers", False),
         ("sweep", "from riemtr.recovery import pipeline", False),
-        ("theory", "from riemtr.recovery import precondition", True),
-        ("theory", "from riemtr.solvers import ExactTRM", False),
+        ("recovery", "from riemtr.paper.chart import frame_of", True),
+        ("paper", "from riemtr.recovery import precondition", False),
         ("problem", "import riemtr", True),
         ("testing", "from riemtr.recovery import recover_dictionary", False),
         ("testing", "from riemtr.interop.pymanopt import to_pymanopt", True),

@@ -10,11 +10,11 @@ from rich.console import Console
 
 import riemtr
 from riemtr.data import BernoulliGaussian, Conditioned
+from riemtr.paper.phase_figures import Map, PowerLaw
+from riemtr.paper.phases import maps_summary
 from riemtr.recovery import recover_dictionary
 from riemtr.summary import BAD, DOUBTFUL, GOOD, Summary, Table, clean
 from riemtr.sweep import sweep
-from riemtr.sweep.phase_figures import Map, PowerLaw
-from riemtr.sweep.phase_transition import maps_summary
 
 CODES = "\x1b[31mred\x1b[0m \x07 \r \x9b31m \u202e"
 TABLE = Table(

@@ -18,11 +18,11 @@ from riemtr.cli.console import console, refusing, say
 from riemtr.cli.progress import shown, stopping_at_the_next
 from riemtr.errors import require
 from riemtr.files import check_folder, save_figure
+from riemtr.paper.expectation import landscape
+from riemtr.paper.landscape_figures import landscape_figure
 from riemtr.recovery import Recovery, recover_dictionary
 from riemtr.recovery import figures as draw
 from riemtr.recovery.figures import escape_saddles
-from riemtr.theory.expectation import landscape
-from riemtr.theory.landscape_figures import landscape_figure
 
 FOLDER = Path("riemtr-demo")
 _PHOTOGRAPH = "camera"

@@ -26,8 +26,8 @@ from riemtr.cli.options import (
 )
 from riemtr.cli.running import refuse_stores, run_into, sweeping
 from riemtr.errors import ArgumentError
+from riemtr.paper.figures import FIGURES, Figure, Work, figure_of, make
 from riemtr.summary import Summary, Table
-from riemtr.sweep.paper import FIGURES, Figure, Work, figure_of, make
 
 Grid = Enum("Grid", {"default": "default", "coarse": "coarse", "paper": "paper"}, type=str)
 

@@ -30,10 +30,7 @@ from riemtr.cli.running import refuse_stores, run_into, sweeping
 from riemtr.errors import ArgumentError
 from riemtr.files import parsed
 from riemtr.imports import imported, look_here
-from riemtr.progress import Watcher
-from riemtr.sweep import Table
-from riemtr.sweep.cells import FAILURE, SECONDS
-from riemtr.sweep.phase_transition import (
+from riemtr.paper.phases import (
     FIGURE,
     MAPS,
     NAME,
@@ -43,6 +40,9 @@ from riemtr.sweep.phase_transition import (
     run_maps,
     save_maps,
 )
+from riemtr.progress import Watcher
+from riemtr.sweep import Table
+from riemtr.sweep.cells import FAILURE, SECONDS
 from riemtr.sweep.table import Made
 
 Map = Enum("Map", {"k_n": "k-n", "p_n": "p-n", "both": "both"}, type=str)

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from riemtr.cli.app import app
-from riemtr.sweep.paper import FIGURES
+from riemtr.paper.figures import FIGURES
 
 
 def paper(*arguments):

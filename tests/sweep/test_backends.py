@@ -7,9 +7,9 @@ import signal
 import pytest
 
 from riemtr.executors import ONE_THREAD
+from riemtr.paper.phases import PhaseTransition, trial
 from riemtr.sweep import Outcome, read, sweep
 from riemtr.sweep.cells import Cell, run_packed
-from riemtr.sweep.phase_transition import PhaseTransition, trial
 from tests.sweep import tasks
 
 SIZES = {"n": [7, 60, 200]}

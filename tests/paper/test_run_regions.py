@@ -9,8 +9,8 @@ import pytest
 
 import riemtr
 from riemtr.errors import ArgumentError
+from riemtr.paper.chart import frame_of
 from riemtr.theory import regions
-from riemtr.theory.chart import frame_of
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,8 @@ import pytest
 
 from riemtr.data import load_image
 from riemtr.data.images import patches
-from riemtr.sweep import image_starts as module
-from riemtr.sweep import sweep
-from riemtr.sweep.image_starts import (
+from riemtr.paper import image_starts as module
+from riemtr.paper.image_starts import (
     NAME,
     WAYS,
     best_dictionaries,
@@ -19,6 +18,7 @@ from riemtr.sweep.image_starts import (
     summary,
     trial,
 )
+from riemtr.sweep import sweep
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """All critical points of a problem: minimizers, saddle points of every index, maximizers.
 
 Two searches take turns. Starts are drawn at random, each with a Morse index drawn at random, and
-followed to a critical point of that index (:mod:`riemtr.theory.index_search`). From every point
+followed to a critical point of that index (:mod:`riemtr.solvers.index_search`). From every point
 found so far, walks set out along the directions that lead down from it and along the one that leads
 up the least, to its neighbours of the next lower and the next higher index (Yin, Wang, Chen, Zhang
 and Zhang, *Construction of a pathway map on a complicated energy landscape*, Physical Review
@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import generator, integer
-from riemtr.errors import ArgumentError, NonFiniteHessianError
+from riemtr.errors import ArgumentError, NonFiniteHessianError, require
 from riemtr.problem import Evaluation, Problem, as_problem
 from riemtr.problem.differences import OFF_DOMAIN
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.certificate import MINIMIZER, Certificate, certify_evaluation
 from riemtr.solvers.distinct import Place, Places, kinds, same_cost
+from riemtr.solvers.index_search import search
 from riemtr.solvers.stopping import default_tolerances
 from riemtr.summary import DOUBTFUL, GOOD, Summarised, Summary, Table, plural
-from riemtr.theory.index_search import search
 
 # Dimension up to which all eigenvalues of the Hessian at every step are affordable.
 _MOST_DIMENSIONS = 500
@@ -303,8 +303,6 @@ class CriticalPoints(Summarised):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the Morse index of each point against its cost; needs the extra ``plot``."""
-        from riemtr.theory.survey_plot import plot_critical_points
-
         return plot_critical_points(self, axes)
 
 
@@ -583,3 +581,51 @@ class _Survey:
                     there = here.moved(step.astype(here.gradient.dtype, copy=False))
                     if there is not None:
                         yield there.point, target
+
+
+# Colours of points that are isolated, of points with flat directions, and of spurious minimizers.
+_ISOLATED, _FLAT, _SPURIOUS = "C0", "C1", "C3"
+# Area of the mark of a single point, in square points; that of many grows with their root.
+_AREA = 30.0
+
+
+def plot_critical_points(found: CriticalPoints, axes: Any = None) -> Any:
+    """Draw a mark for each kind of point, the larger the more points are of it.
+
+    Parameters
+    ----------
+    found : CriticalPoints
+    axes : matplotlib Axes, optional
+        Where to draw; new axes if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if axes is None:
+        _, axes = require("matplotlib.pyplot", extra="plot").subplots(figsize=(7, 4))
+    spurious = set(map(id, found.spurious))
+    for kind in found.kinds:
+        first = kind[0]
+        colour = _ISOLATED if first.isolated else _FLAT
+        colour = _SPURIOUS if any(id(each) in spurious for each in kind) else colour
+        area = _AREA * np.sqrt(len(kind))
+        axes.scatter(first.cost, first.index, s=area, color=colour, alpha=0.7, edgecolor="white")
+        if len(kind) > 1:
+            place = {"textcoords": "offset points", "xytext": (6, 6), "fontsize": 8}
+            axes.annotate(str(len(kind)), (first.cost, first.index), **place)
+    for colour, label in (
+        (_ISOLATED, "isolated"),
+        (_FLAT, "with flat directions"),
+        (_SPURIOUS, "spurious minimizer"),
+    ):
+        axes.scatter([], [], color=colour, label=label)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("cost")
+    axes.set_ylabel("Morse index")
+    axes.set_title(
+        f"{plural(len(found.points), 'critical point')} from {plural(found.starts, 'start')}; "
+        f"numbers: points in one place"
+    )
+    axes.legend(fontsize=8)
+    return axes

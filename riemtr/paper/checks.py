@@ -11,19 +11,23 @@ import numpy as np
 
 from riemtr.arguments import generator, integer
 from riemtr.errors import ArgumentError
-from riemtr.subproblem import solve_subproblem
-from riemtr.summary import BAD, GOOD, Cell, Summarised, Summary, Table
-from riemtr.theory.chart import NUMERALS, OUTER_RADIUS, Frame, frame_of, inner_radius
-from riemtr.theory.constants import HESSIAN_REACH, DictionaryConstants, dictionary_constants
-from riemtr.theory.sampling import (
+from riemtr.paper.chart import (
+    NUMERALS,
+    OUTER_RADIUS,
+    Frame,
     Local,
     cost_change,
     displacement,
+    frame_of,
     in_region,
+    inner_radius,
     local,
     moved,
     rotation,
 )
+from riemtr.paper.constants import HESSIAN_REACH, DictionaryConstants, dictionary_constants
+from riemtr.subproblem import solve_subproblem
+from riemtr.summary import BAD, GOOD, Cell, Summarised, Summary, Table
 
 # Length of the shortest steps between two points in units of mu, the scale on which the Hessian
 # changes.

@@ -9,13 +9,13 @@ from scipy.integrate import quad
 
 import riemtr
 from riemtr.data import BernoulliGaussian, Identity
-from riemtr.problems.dictionary_learning import DictionaryCost
-from riemtr.theory.expectation import ExpectedCost, landscape, smoothed
-from riemtr.theory.landscape_figures import (
+from riemtr.paper.expectation import ExpectedCost, landscape, smoothed
+from riemtr.paper.landscape_figures import (
     exponential_figure,
     landscape_figure,
     landscape_page,
 )
+from riemtr.problems.dictionary_learning import DictionaryCost
 
 
 @pytest.fixture(scope="module")

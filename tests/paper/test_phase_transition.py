@@ -4,10 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from riemtr.solvers.trust_region import no_warm_up
-from riemtr.subproblem import TruncatedCG
-from riemtr.sweep import phase_transition as module
-from riemtr.sweep.phase_transition import (
+from riemtr.paper import phases as module
+from riemtr.paper.phases import (
     GRIDS,
     MAPS,
     METHODS,
@@ -15,6 +13,8 @@ from riemtr.sweep.phase_transition import (
     expected_cost,
     trial,
 )
+from riemtr.solvers.trust_region import no_warm_up
+from riemtr.subproblem import TruncatedCG
 
 COMMON = {
     "mu": 1e-2,

@@ -9,8 +9,19 @@ import pytest
 
 import riemtr
 from riemtr.errors import ArgumentError
-from riemtr.theory.chart import OUTER_RADIUS, Frame, frame_of, inner_radius, region_of
-from riemtr.theory.sampling import cost_change, displacement, in_region, local, moved, rotation
+from riemtr.paper.chart import (
+    OUTER_RADIUS,
+    Frame,
+    cost_change,
+    displacement,
+    frame_of,
+    in_region,
+    inner_radius,
+    local,
+    moved,
+    region_of,
+    rotation,
+)
 
 
 def value(frame, chart, w):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from riemtr.paper.chart import OUTER_RADIUS, frame_of, in_region, local
 from riemtr.theory import third_region
-from riemtr.theory.chart import OUTER_RADIUS, frame_of
-from riemtr.theory.sampling import in_region, local
 
 
 @pytest.fixture(scope="module")

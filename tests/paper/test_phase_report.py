@@ -4,8 +4,8 @@ import json
 import pytest
 
 from riemtr.environment import environment
+from riemtr.paper.phases import MAPS, PhaseTransition, run_maps, save_maps, title
 from riemtr.sweep import sweep
-from riemtr.sweep.phase_transition import MAPS, PhaseTransition, run_maps, save_maps, title
 
 
 def test_a_phase_transition_from_the_grid_to_its_files(tmp_path):

@@ -18,8 +18,8 @@ from typing import Any, overload
 
 from riemtr.arguments import check_positive, integer, real
 from riemtr.errors import ArgumentError
+from riemtr.paper.chart import OUTER_RADIUS, edge_radius, inner_radius
 from riemtr.summary import BAD, GOOD, Cell, Summarised, Summary, Table
-from riemtr.theory.chart import OUTER_RADIUS, edge_radius, inner_radius
 
 C_STAR = 1.0 / (12.0 * math.sqrt(2.0 * math.pi))
 """The largest c_star for which the paper proves strong convexity (proof of lem:alg_strcvx_lb)."""

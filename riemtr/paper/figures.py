@@ -19,22 +19,22 @@ import numpy as np
 
 from riemtr.errors import MissingExtraError, unknown_name
 from riemtr.files import save_figure, write_atomically
-from riemtr.progress import Watcher
-from riemtr.summary import Summary
-from riemtr.sweep import image_starts
-from riemtr.sweep.cells import Outcome
-from riemtr.sweep.phase_figures import Map, boundaries_figure, success_map
-from riemtr.sweep.phase_transition import (
+from riemtr.paper import image_starts
+from riemtr.paper.expectation import landscape
+from riemtr.paper.landscape_figures import exponential_figure, landscape_figure, landscape_page
+from riemtr.paper.phase_figures import Map, boundaries_figure, success_map
+from riemtr.paper.phases import (
     MAPS,
     PhaseTransition,
     maps_summary,
     run_maps,
     save_maps,
 )
+from riemtr.progress import Watcher
+from riemtr.summary import Summary
+from riemtr.sweep.cells import Outcome
 from riemtr.sweep.run import sweep
 from riemtr.sweep.table import Made, Table, failures
-from riemtr.theory.expectation import landscape
-from riemtr.theory.landscape_figures import exponential_figure, landscape_figure, landscape_page
 
 RATES = "rates.csv"
 # A direction as near as this to a target lies in its basin, accurate to mu or not.
@@ -50,7 +50,7 @@ class Experiment:
     words : str
         What makes it different.
     options : dict
-        The same, of :class:`riemtr.sweep.phase_transition.PhaseTransition`.
+        The same, of :class:`riemtr.paper.phases.PhaseTransition`.
     maps : dict
         The maps that show it, each with its largest n; None for that of the grid.
     """

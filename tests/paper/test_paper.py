@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from riemtr.errors import ArgumentError
-from riemtr.sweep import paper, sweep
-from riemtr.sweep.paper import FIGURES, PAST, Experiment, Work, make, read_rates, save_rates
-from riemtr.sweep.phase_figures import success_map
-from riemtr.sweep.phase_transition import MAPS, PhaseTransition, trial
+from riemtr.paper import figures as paper
+from riemtr.paper.figures import FIGURES, PAST, Experiment, Work, make, read_rates, save_rates
+from riemtr.paper.phase_figures import success_map
+from riemtr.paper.phases import MAPS, PhaseTransition, trial
+from riemtr.sweep import sweep
 
 
 def test_settings_are_the_papers():

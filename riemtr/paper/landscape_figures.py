@@ -12,7 +12,7 @@ import numpy as np
 
 from riemtr.errors import require
 from riemtr.manifolds import Sphere
-from riemtr.theory.chart import (
+from riemtr.paper.chart import (
     OUTER_RADIUS,
     REGION_COLOURS,
     REGIONS,
@@ -20,7 +20,7 @@ from riemtr.theory.chart import (
     inner_radius,
     region_of,
 )
-from riemtr.theory.expectation import Landscape
+from riemtr.paper.expectation import Landscape
 
 _SURFACE = "viridis"
 _PATH = "#d7191c"

@@ -10,11 +10,10 @@ import pytest
 
 import riemtr
 from riemtr.errors import ArgumentError
+from riemtr.paper.chart import frame_of, moved
+from riemtr.paper.checks import minimizer_near
+from riemtr.paper.lemmas import hessian_lipschitz
 from riemtr.theory import distance_lemma
-from riemtr.theory.chart import frame_of
-from riemtr.theory.checks import minimizer_near
-from riemtr.theory.distance import hessian_lipschitz
-from riemtr.theory.sampling import moved
 
 
 def test_a_thousand_points_around_minimizers(make, kind):

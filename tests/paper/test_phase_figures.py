@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from riemtr.paper.phase_figures import boundaries_figure, figure, success_map
+from riemtr.paper.phases import PhaseTransition
+from riemtr.paper.phases import title as phase_title
 from riemtr.sweep.cells import Failure, Outcome, make_cells
-from riemtr.sweep.phase_figures import boundaries_figure, figure, success_map
-from riemtr.sweep.phase_transition import PhaseTransition
-from riemtr.sweep.phase_transition import title as phase_title
 from riemtr.sweep.table import Table
 
 

@@ -11,9 +11,9 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from riemtr.errors import ArgumentError
+from riemtr.paper.chart import OUTER_RADIUS
+from riemtr.paper.constants import constants
 from riemtr.theory import DictionaryConstants, dictionary_constants
-from riemtr.theory.chart import OUTER_RADIUS
-from riemtr.theory.constants import constants
 
 # n = 4, X = 2, mu = 1/2, theta = 1/4, c_star = 1/25: every power is a round number.
 PLAIN = {"n": 4, "theta": 0.25, "mu": 0.5, "p": 1000, "c_star": 0.04, "largest_entry": 2.0}

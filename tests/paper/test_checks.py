@@ -10,10 +10,9 @@ import pytest
 
 import riemtr
 from riemtr.errors import ArgumentError
+from riemtr.paper.chart import OUTER_RADIUS, frame_of, in_region, local
+from riemtr.paper.checks import constants_of, minimizer_near
 from riemtr.theory import check
-from riemtr.theory.chart import OUTER_RADIUS, frame_of
-from riemtr.theory.checks import constants_of, minimizer_near
-from riemtr.theory.sampling import in_region, local
 
 CURVATURE = ("eqn:curvature-uni-orth", "eqn:curvature-uni-comp")
 

@@ -26,6 +26,7 @@ from riemtr.data.metrics import reconstruction_error
 from riemtr.errors import ArgumentError, MissingExtraError, unknown_name
 from riemtr.files import save_figure, save_json
 from riemtr.manifolds import Sphere
+from riemtr.paper.phase_figures import Map, figure, success_map
 from riemtr.problem import Problem
 from riemtr.problems import dictionary_problem
 from riemtr.problems.joint_dictionary import JointCost
@@ -35,7 +36,6 @@ from riemtr.recovery import precondition as whitened
 from riemtr.recovery import recover_dictionary
 from riemtr.solvers import ExactTRM, PaperTRM, PracticalTRM, Status, TrustRegion
 from riemtr.summary import DOUBTFUL, GOOD, Summary, plural
-from riemtr.sweep.phase_figures import Map, figure, success_map
 from riemtr.sweep.run import sweep
 from riemtr.sweep.table import Table, failures, read, read_outcomes
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from riemtr.sweep.phase_figures import fit_power_law, half_way
+from riemtr.paper.phase_figures import fit_power_law, half_way
 
 
 def test_the_law_behind_random_trials_is_found():
