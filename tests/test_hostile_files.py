@@ -23,7 +23,7 @@ from riemtr.compare import load
 from riemtr.data import load_image
 from riemtr.errors import FileContentError
 from riemtr.files import reading
-from riemtr.problems.g2o import read_g2o
+from riemtr.problems.pose_graph import read_g2o
 from riemtr.recovery.datafiles import read_data
 from riemtr.store import Store, _checksum, read_store
 from riemtr.sweep import read, sweep

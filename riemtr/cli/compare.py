@@ -10,10 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from riemtr.cli import INTERRUPTED, USAGE_ERROR
-from riemtr.cli.console import console, given, refusing, say
-from riemtr.cli.options import Force, Parameters, Quiet, Resume, Rng, ShowProgress, output
-from riemtr.cli.parameters import parse_named, parse_parameters
-from riemtr.cli.progress import shown
+from riemtr.cli.console import console, given, refusing, say, shown
+from riemtr.cli.options import (
+    Force,
+    Parameters,
+    Quiet,
+    Resume,
+    Rng,
+    ShowProgress,
+    output,
+    parse_named,
+    parse_parameters,
+)
 from riemtr.compare import (
     Comparison,
     Entrant,
@@ -26,8 +34,7 @@ from riemtr.compare import compare as compare_solvers
 from riemtr.compare.entrants import ALL, DEFAULT
 from riemtr.compare.folder import JOURNAL, journal_path
 from riemtr.compare.records import RECOVERY
-from riemtr.compare.recovery_data import PARAMETERS
-from riemtr.compare.recovery_methods import METHODS
+from riemtr.compare.recovery_methods import METHODS, PARAMETERS
 from riemtr.errors import ArgumentError, unknown_name
 from riemtr.problems import available
 

@@ -14,8 +14,7 @@ from rich.console import Console
 from riemtr import data as models
 from riemtr.blas_threads import blas_threads_for
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, refusing, say
-from riemtr.cli.progress import shown, stopping_at_the_next
+from riemtr.cli.console import console, refusing, say, shown, stopping_at_the_next
 from riemtr.errors import require
 from riemtr.files import check_folder, save_figure
 from riemtr.paper.expectation import landscape

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from riemtr.cli.console import console, given, refusing
+from riemtr.cli.console import console, given, refuse_stores, refusing, run_into, sweeping
 from riemtr.cli.options import (
     AcceptChanges,
     Backend,
@@ -24,7 +24,6 @@ from riemtr.cli.options import (
     ShowProgress,
     how,
 )
-from riemtr.cli.running import refuse_stores, run_into, sweeping
 from riemtr.errors import ArgumentError
 from riemtr.paper.figures import FIGURES, Figure, Work, figure_of, make
 from riemtr.summary import Summary, Table

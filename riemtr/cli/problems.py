@@ -8,7 +8,7 @@ import typer
 
 from riemtr import problems as registry
 from riemtr.cli.console import console, refusing
-from riemtr.cli.parameters import format_parameters, parse_named
+from riemtr.cli.options import format_parameters, parse_named
 from riemtr.compare.cases import build_case
 from riemtr.summary import BAD, Cell, Summary, Table
 

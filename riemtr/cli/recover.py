@@ -14,9 +14,8 @@ import typer
 
 import riemtr
 from riemtr.cli import INTERRUPTED
-from riemtr.cli.console import console, in_options, refusing, say
+from riemtr.cli.console import console, in_options, refusing, say, shown, stopping_at_the_next
 from riemtr.cli.options import OUTPUT, Force, Quiet, Rng, ShowProgress, SolverName
-from riemtr.cli.progress import shown, stopping_at_the_next
 from riemtr.errors import ArgumentError, MissingExtraError, OtherRunError, require
 from riemtr.files import made_folder, save_figure
 from riemtr.problems.surrogates import SURROGATES

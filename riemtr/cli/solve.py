@@ -13,10 +13,19 @@ from typing import Annotated, Any
 
 import typer
 
-from riemtr.cli.console import console, given, in_options, refusing, say, tracing
-from riemtr.cli.options import Force, MethodName, Parameters, Quiet, Rng, ShowProgress, output
-from riemtr.cli.parameters import format_parameters, parse_named, parse_parameters
-from riemtr.cli.progress import shown
+from riemtr.cli.console import console, given, in_options, refusing, say, shown, tracing
+from riemtr.cli.options import (
+    Force,
+    MethodName,
+    Parameters,
+    Quiet,
+    Rng,
+    ShowProgress,
+    format_parameters,
+    output,
+    parse_named,
+    parse_parameters,
+)
 from riemtr.compare.cases import build_case
 from riemtr.compare.measuring import nearness
 from riemtr.errors import ArgumentError, NonFiniteCostError, require

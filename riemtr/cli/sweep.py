@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from riemtr.cli.console import given
+from riemtr.cli.console import given, refuse_stores, run_into, sweeping
 from riemtr.cli.options import (
     AcceptChanges,
     Backend,
@@ -24,9 +24,8 @@ from riemtr.cli.options import (
     Scheduler,
     ShowProgress,
     how,
+    parse_axes,
 )
-from riemtr.cli.parameters import parse_axes
-from riemtr.cli.running import refuse_stores, run_into, sweeping
 from riemtr.errors import ArgumentError
 from riemtr.files import parsed
 from riemtr.imports import imported, look_here

@@ -15,8 +15,8 @@ from typing import Any
 from pymanopt.optimizers import NelderMead, ParticleSwarm
 from pymanopt.optimizers.optimizer import Optimizer
 
-from riemtr.compare.adm import ADM
 from riemtr.compare.cases import distinct, typed, with_options
+from riemtr.compare.recovery_peers import ADM
 from riemtr.errors import DoesNotApply, unknown_name
 from riemtr.imports import imported, place
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.compare.estimates import Estimate
+from riemtr.compare.recovery_peers import Estimate
 from riemtr.data import dictionary_error
 from riemtr.recovery import Preconditioned, round_direction
 

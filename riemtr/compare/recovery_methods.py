@@ -18,21 +18,18 @@ import numpy as np
 
 from riemtr.arguments import check_positive, integer
 from riemtr.blas_threads import blas_threads_for
-from riemtr.compare.adm import adm
-from riemtr.compare.estimates import Estimate, RecoveryMethod
-from riemtr.compare.ica import fast_ica, picard_o
 from riemtr.compare.journal import keep, open_runs, recall, versions
-from riemtr.compare.msp import msp
 from riemtr.compare.records import RECOVERY, Comparison, Run
 from riemtr.compare.recovery_check import EXACT, OPTIMAL, examine
-from riemtr.compare.recovery_data import Draw, of_image, of_model
+from riemtr.compare.recovery_peers import Estimate, RecoveryMethod, adm, fast_ica, msp, picard_o
+from riemtr.data import BernoulliGaussian, Conditioned, load_image, paper_sample_size, patches
 from riemtr.environment import environment
 from riemtr.errors import ArgumentError, unknown_name
 from riemtr.identity import digest
 from riemtr.interop.pymanopt import pymanopt_solvers
 from riemtr.interrupts import OutOfTime, deadline, interrupts_insisted_on
 from riemtr.progress import Progress, Watcher, watching
-from riemtr.recovery import Preconditioned, recover_dictionary
+from riemtr.recovery import Preconditioned, precondition, recover_dictionary
 from riemtr.recovery.solving import RowSolver, default_solver
 from riemtr.solvers import ExactTRM
 from riemtr.store import Store
@@ -294,3 +291,47 @@ def _run(
         )
     spent = time.perf_counter() - begin
     return Run(**which, outcome=outcome, status=said, claimed=False, seconds=spent)
+
+
+# -- the data of a comparison of recovery methods, whitened: made up, or the patches of an image --
+
+PARAMETERS = ("n", "p", "theta", "condition", "noise", "image")
+"""What can be chosen of them."""
+
+Draw = Callable[[np.random.SeedSequence], tuple[Preconditioned, np.ndarray | None]]
+"""Returns whitened data, and the true dictionary where it is known."""
+
+
+def of_model(
+    n: int = 20,
+    p: int | None = None,
+    theta: float = 0.2,
+    condition: float = 10.0,
+    noise: float = 0.0,
+) -> tuple[dict[str, Any], Draw]:
+    """Return a description of made-up data, and what draws them with their true dictionary."""
+    samples = paper_sample_size(n) if p is None else p
+    model = BernoulliGaussian(n, samples, theta, Conditioned(condition), noise)
+
+    def draw(state: np.random.SeedSequence) -> tuple[Preconditioned, np.ndarray | None]:
+        sample = model.draw(np.random.default_rng(state))
+        return precondition(sample.observations), sample.dictionary
+
+    parameters = {"n": n, "p": samples, "theta": theta, "condition": condition, "noise": noise}
+    return parameters, draw
+
+
+def of_image(
+    image: str | Path | np.ndarray, chosen: Mapping[str, Any]
+) -> tuple[dict[str, Any], Draw]:
+    """Return the same for the patches of an image, whose true dictionary nobody knows."""
+    for name, value in chosen.items():
+        raise ValueError(
+            f"{name} must be left out where image is given, whose patches are the data; got "
+            f"{value!r}: leave out one of them"
+        )
+    pixels = image if isinstance(image, np.ndarray) else load_image(image)
+    white = precondition(patches(pixels), rank="auto")
+    named = f"array {pixels.shape}" if pixels is image else str(image)
+    rank, samples = white.data.shape
+    return {"image": named, "n": rank, "p": samples}, lambda _: (white, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +20,12 @@ from pymanopt.optimizers.optimizer import Optimizer
 
 from riemtr.arguments import generator
 from riemtr.interop.pymanopt_problem import CountedOracles, EvaluationOracles, Oracles, assemble
-from riemtr.interop.pymanopt_record import Record
 from riemtr.manifolds.pymanopt import global_numpy_randomness
-from riemtr.problem import Counts, as_problem
+from riemtr.problem import Counts, Evaluation, Problem, as_problem
+from riemtr.problem.books import provide
 from riemtr.solvers import Reason, Result, Status, StoppingCriterion
 from riemtr.solvers.arguments import checked_observers, start_point
-from riemtr.solvers.foreign import Stop, certified
+from riemtr.solvers.foreign import Recorder, Stop, certified
 from riemtr.solvers.iteration import Observer
 from riemtr.solvers.observers import showing
 from riemtr.solvers.stopping import Tolerances, check_tolerances, default_tolerances
@@ -265,3 +266,71 @@ def _drawing_first(manifold: Any, start: Any) -> Any:
     pending = [start]
     shown.random_point = lambda: pending.pop() if pending else manifold.random_point()
     return shown
+
+
+# -- watching a pymanopt optimizer at work: the history of its run, and a way to stop it ----------
+
+
+class Record(Recorder):
+    """Oracles that watch the optimizer: rows of its history, stopping criteria, observers."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        oracles: Oracles,
+        counts: Counts,
+        populous: bool,
+        stop: StoppingCriterion | None,
+        observers: Sequence[Observer],
+    ):
+        super().__init__(counts, stop, observers)
+        self.problem = problem
+        self.point: Any = None  # the last iterate
+        self._recorded = Counts()  # when it was reached
+        self._oracles = oracles
+        self._populous = populous
+        self._evaluated: tuple[Any, float] = (None, math.nan)
+        self._lowest = math.inf
+
+    def cost(self, point: Any) -> Any:
+        """The cost; a new lowest one makes a row, if the optimizer looks at nothing else."""
+        value = self._oracles.cost(point)
+        self._evaluated = (point, float(value))
+        if self._populous and value < self._lowest:
+            self._lowest = float(value)
+            self._add(point)
+        return value
+
+    def gradient(self, point: Any) -> Any:
+        """Riemannian gradient; where an optimizer asks for it is an iterate."""
+        gradient = self._oracles.gradient(point)
+        self._add(point, gradient)
+        return gradient
+
+    def hessian(self, point: Any, vector: Any) -> Any:
+        """Riemannian Hessian product."""
+        return self._oracles.hessian(point, vector)
+
+    def _add(self, point: Any, gradient: Any = None) -> None:
+        self.point, self._recorded = point, self.counts.snapshot()
+        with self.clock.paused():
+            here = self._seen(point, gradient)
+        self.note(here)
+
+    def _seen(self, point: Any, gradient: Any) -> Evaluation:
+        """Return the evaluation at a point, filled with what the optimizer has just seen there."""
+        here = self.problem.at(point)
+        known, cost = self._evaluated
+        if known is point:
+            provide(here, cost=cost)
+        if gradient is not None:
+            provide(here, gradient=here.space.pack(gradient))
+        return here
+
+    def complete(self, start: Any, end: Evaluation, seconds: float) -> list[tuple[Any, ...]]:
+        """Return the rows, the start (if it was not seen) and the end included."""
+        if not self.rows:
+            self.add(self.problem.at(start), Counts(), 0.0)
+        if self.point is not end.point or self._recorded != self.counts:
+            self.add(end, self.counts.snapshot(), seconds)
+        return self.rows

@@ -1,22 +1,23 @@
 r"""Two statements of the paper beside their hypotheses: region III, and the distance lemma.
 
-Region III: where the radial curvature is not negative, and why descent does not care. The theorem asks for ``w' Hess g(w) w / |w|^2 <= -c_star theta`` wherever ``|w| >= 1/(20 sqrt 5)``
+Region III: where the radial curvature is not negative, and why descent does not care. The theorem
+asks for ``w' Hess g(w) w / |w|^2 <= -c_star theta`` wherever ``|w| >= 1/(20 sqrt 5)``
 (eq. curvature-uni-orth). At the smoothing parameters that people use it fails for two reasons. Near
 the inner end of the region, up to ``concave_from`` of the constants, the smoothing bends the cost
 upwards, however many samples there are. Elsewhere, at very small mu, too few samples lie within mu
 of zero for their mean to say anything. At such points the gradient points away from the atom by far
 more than region II asks for, and a step descends.
 
-The distance from the minimizer, with the lemma's hypothesis checked. Lem:TR-grad-opt: if the Riemannian Hessian is at least :math:`m_H` along the geodesic from a
-critical point :math:`q_\star` to q, then :math:`|q - q_\star| \le |\operatorname{grad} f(q)|/m_H`.
-Neither :math:`q_\star` nor the curvature on the way is known. Both follow from the derivatives at
-q: with the smallest curvature :math:`\lambda` there and the Lipschitz constant :math:`L_H` of the
-Hessian (lem:rie_hess_lip), the curvature at a distance t from q is at least
-:math:`\lambda - L_H t`, and along every geodesic from q the slope is at least
-:math:`-|\operatorname{grad} f| + \lambda t - L_H t^2/2`. If
-:math:`2 L_H |\operatorname{grad} f| < \lambda^2` that is positive at some distance, so that the
-ball of that radius has a minimizer inside, and its distance t satisfies
-:math:`\lambda t - L_H t^2/2 \le |\operatorname{grad} f|`. It is the lemma's inequality with
+The distance from the minimizer, with the lemma's hypothesis checked. Lem:TR-grad-opt: if the
+Riemannian Hessian is at least :math:`m_H` along the geodesic from a critical point :math:`q_\star`
+to q, then :math:`|q - q_\star| \le |\operatorname{grad} f(q)|/m_H`. Neither :math:`q_\star` nor the
+curvature on the way is known. Both follow from the derivatives at q: with the smallest curvature
+:math:`\lambda` there and the Lipschitz constant :math:`L_H` of the Hessian (lem:rie_hess_lip), the
+curvature at a distance t from q is at least :math:`\lambda - L_H t`, and along every geodesic from
+q the slope is at least :math:`-|\operatorname{grad} f| + \lambda t - L_H t^2/2`. If :math:`2 L_H
+|\operatorname{grad} f| < \lambda^2` that is positive at some distance, so that the ball of that
+radius has a minimizer inside, and its distance t satisfies :math:`\lambda t - L_H t^2/2 \le
+|\operatorname{grad} f|`. It is the lemma's inequality with
 
 .. math:: m_H = \tfrac12\left(\lambda + \sqrt{\lambda^2 - 2 L_H |\operatorname{grad} f|}\right).
 """

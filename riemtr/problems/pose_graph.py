@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse.csgraph import (
+    breadth_first_order,
+    connected_components,
+    dijkstra,
+    minimum_spanning_tree,
+)
 from scipy.sparse.linalg import splu
 
 from riemtr.arguments import check_nonnegative, integer
 from riemtr.errors import ArgumentError, unknown_name
+from riemtr.files import reading
 from riemtr.manifolds import Euclidean, Product, Rotations
 from riemtr.manifolds.stiefel import skew
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
 from riemtr.problem.quadratic import LeastSquaresCost, PoseRows, block_rows
 from riemtr.problem.relaxation import Relaxation
-from riemtr.problems.g2o import PoseGraph, read_g2o
-from riemtr.problems.pose_graph_picture import draw
 from riemtr.problems.random_data import (
     apart,
     nearest_rotations,
@@ -290,3 +297,226 @@ def _pose_distance(point: Any, planted: list[np.ndarray]) -> float:
     of_rotations = np.linalg.norm(turn @ rotations - true_rotations)
     of_places = np.linalg.norm(centred @ turn.T - true_centred)
     return math.hypot(of_rotations, of_places) / math.sqrt(len(places))
+
+
+# -- pose graphs in g2o files: measurements between poses of the plane or of space ----------------
+# A line is a tag and numbers. Read are ``EDGE_SE2 i j x y angle`` with the upper triangle of a
+# 3 x 3 information matrix, and ``EDGE_SE3:QUAT i j x y z qx qy qz qw`` with that of a 6 x 6 one.
+# Lines with other tags are passed over, guesses of the poses among them. Kümmerle, Grisetti,
+# Strasdat, Konolige and Burgard, *g2o: a general framework for graph optimization*, ICRA 2011.
+
+# Numbers after the tag of an edge, by the tag: two nodes, a pose, a triangle of information.
+_EDGE_NUMBERS = {"EDGE_SE2": 2 + 3 + 6, "EDGE_SE3:QUAT": 2 + 7 + 21}
+
+# Names of nodes are read as doubles, which have all whole numbers up to this one.
+_LARGEST_NAME = 2**53
+
+
+@dataclass(frozen=True)
+class PoseGraph:
+    """Relative poses along the edges of a graph.
+
+    Attributes
+    ----------
+    tails, heads : ndarray of int, shape (edges,)
+        Nodes are numbered from 0.
+    turns : ndarray, shape (edges, d, d)
+        Rotations, about R_i' R_j.
+    moves : ndarray, shape (edges, d)
+        Displacements, about R_i' (t_j - t_i).
+    turn_weights, move_weights : ndarray, shape (edges,)
+        How much each is worth in the sum of squares.
+    names : ndarray of int, shape (k,)
+        What the nodes are called in the file.
+    """
+
+    tails: np.ndarray
+    heads: np.ndarray
+    turns: np.ndarray
+    moves: np.ndarray
+    turn_weights: np.ndarray
+    move_weights: np.ndarray
+    names: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.names)
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the space: 2 or 3."""
+        return self.moves.shape[1]
+
+
+def read_g2o(file: str | PathLike[str]) -> PoseGraph:
+    """Read a pose graph of the plane or of space from a g2o file.
+
+    Information matrices become one weight for the rotation and one for the displacement of an
+    edge, those of the isotropic noise with the same mean variance. With the mean precision p of
+    angles the weight of a rotation is p/2, since the squared distance of two rotations is twice
+    the squared angle between them.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    riemtr.errors.ArgumentError
+        It has no edges, edges of both kinds, or a line with something else than numbers.
+    """
+    with np.errstate(over="ignore"), reading(file, "a pose graph in a g2o file"):
+        return _graph(_numbers(file))
+
+
+def _graph(edges: dict[str, list[list[float]]]) -> PoseGraph:
+    """Return the pose graph of all edges by tag."""
+    kinds = [tag for tag, rows in edges.items() if rows]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none"
+        raise ArgumentError("file", "have edges EDGE_SE2 or EDGE_SE3:QUAT, of one kind", found)
+    table = np.array(edges[kinds[0]])
+    ends = table[:, :2].astype(int)
+    if not np.array_equal(ends, table[:, :2]) or np.any(np.abs(ends) > _LARGEST_NAME):
+        raise ArgumentError("file", "have whole numbers as names of nodes")
+    names, index = np.unique(ends, return_inverse=True)
+    tails, heads = index.reshape(ends.shape).T
+    if kinds[0] == "EDGE_SE2":
+        moves, turns = table[:, 2:4], plane_rotations(table[:, 4])
+        information = _symmetric(table[:, 5:], 3)
+    else:
+        moves, turns = table[:, 2:5], space_rotations(table[:, 5:9])
+        information = _symmetric(table[:, 9:], 6)
+    d = moves.shape[1]
+    move_weights = _mean_precision(information[:, :d, :d])
+    turn_weights = 0.5 * _mean_precision(information[:, d:, d:])
+    weights = np.concatenate([move_weights, turn_weights])
+    if not np.all((weights > 0.0) & np.isfinite(weights)):
+        raise ArgumentError("file", "have positive definite information matrices")
+    return PoseGraph(tails, heads, turns, moves, turn_weights, move_weights, names)
+
+
+def _numbers(file: str | PathLike[str]) -> dict[str, list[list[float]]]:
+    """Return the numbers of all edges by tag."""
+    edges: dict[str, list[list[float]]] = {tag: [] for tag in _EDGE_NUMBERS}
+    with Path(file).open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            tag, *words = line.split() or [""]
+            if tag not in edges:
+                continue
+            try:
+                values = [float(word) for word in words]
+            except ValueError:
+                values = []
+            if len(values) != _EDGE_NUMBERS[tag] or not np.all(np.isfinite(values)):
+                wanted = f"have {_EDGE_NUMBERS[tag]} finite numbers after {tag} in line {number}"
+                raise ArgumentError("file", wanted, line.strip())
+            edges[tag].append(values)
+    return edges
+
+
+def plane_rotations(angles: np.ndarray) -> np.ndarray:
+    """Return the rotations of the plane by given angles."""
+    cosines, sines = np.cos(angles), np.sin(angles)
+    return np.stack([cosines, -sines, sines, cosines], axis=-1).reshape(-1, 2, 2)
+
+
+def space_rotations(quaternions: np.ndarray) -> np.ndarray:
+    """Return the rotations of space of quaternions (x, y, z, w), which need not have length 1."""
+    lengths = np.linalg.norm(quaternions, axis=1, keepdims=True)
+    if not np.all((lengths > 0.0) & np.isfinite(lengths)):
+        raise ArgumentError("file", "have quaternions that are not zero, of finite length")
+    axis, real = np.split(quaternions / lengths, [3], axis=1)
+    real = real[:, :, None]
+    cross = np.zeros((len(axis), 3, 3))
+    cross[:, 2, 1], cross[:, 0, 2], cross[:, 1, 0] = axis.T
+    cross -= cross.swapaxes(1, 2)
+    # Rodrigues' formula with the half angle: I + 2 w K + 2 K^2.
+    return np.eye(3) + 2.0 * real * cross + 2.0 * (cross @ cross)
+
+
+def _symmetric(triangles: np.ndarray, size: int) -> np.ndarray:
+    """Return the symmetric matrices with the given upper triangles, row by row."""
+    above, right = np.triu_indices(size)
+    matrices = np.zeros((len(triangles), size, size))
+    matrices[:, above, right] = matrices[:, right, above] = triangles
+    return matrices
+
+
+def _mean_precision(information: np.ndarray) -> np.ndarray:
+    """Return one over the mean variance of each; 0 where a matrix is singular."""
+    values = np.linalg.eigvalsh(information)
+    definite = values[:, :1] > 0.0
+    variances = np.mean(1.0 / np.where(definite, values, np.inf), axis=1)
+    return np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0.0)
+
+
+# -- a picture of a pose graph, before and after --------------------------------------------------
+
+# Edges of the path that was walked, and edges that close loops: blue, and a faint orange.
+_WALKED, _CLOSED = "#1f77b4", "#ff7f0e"
+_FAINT = 0.35
+
+
+def draw(graph: PoseGraph, figure: Any, point: Any) -> None:
+    """Draw the places that measurements lead to one after the other, and those that were found.
+
+    Before: from the first pose along the edges of a tree, errors add up. After: the places of the
+    point. Edges between consecutive poses are blue, all others, which close loops, orange.
+
+    Parameters
+    ----------
+    graph : PoseGraph
+    figure : matplotlib Figure
+    point : pair of ndarray
+        Rotations and places.
+    """
+    space = {"projection": "3d"} if graph.dimension == 3 else {}
+    panels = figure.subplots(1, 2, subplot_kw=space)
+    titles = (f"before: {graph.size} poses, one after the other", "after")
+    rotations, places = point
+    seen_from_first = (places - places[0]) @ rotations[0]
+    for axes, each, title in zip(panels, (odometry(graph), seen_from_first), titles, strict=True):
+        _draw_places(axes, graph, each)
+        axes.set_title(title)
+
+
+def _draw_places(axes: Any, graph: PoseGraph, places: np.ndarray) -> None:
+    if graph.dimension == 3:
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection as Lines
+    else:
+        from matplotlib.collections import LineCollection as Lines
+    walked = np.abs(graph.names[graph.heads] - graph.names[graph.tails]) == 1
+    segments = np.stack([places[graph.tails], places[graph.heads]], axis=1)
+    for which, colour, width in ((~walked, _CLOSED, _FAINT), (walked, _WALKED, 0.8)):
+        axes.add_collection(Lines(segments[which], colors=colour, linewidths=width))
+    low, high = places.min(axis=0), places.max(axis=0)
+    middle, half = 0.5 * (low + high), 0.55 * float(np.max(high - low)) or 1.0
+    for axis, centre in zip("xyz", middle, strict=False):
+        getattr(axes, f"set_{axis}lim")(centre - half, centre + half)
+    axes.set_aspect("equal")
+
+
+def odometry(graph: PoseGraph) -> np.ndarray:
+    """Return the places that measurements lead to from the first pose, along a tree of edges.
+
+    The tree has the edges between poses of nearby numbers, as whoever measured them went.
+    """
+    apart = np.abs(graph.heads - graph.tails).astype(float)
+    shape = (graph.size, graph.size)
+    nearness = scipy.sparse.csr_matrix((apart, (graph.tails, graph.heads)), shape=shape)
+    tree = minimum_spanning_tree(nearness)
+    order, before = breadth_first_order(tree, 0, directed=False)
+    edges = {pair: edge for edge, pair in enumerate(zip(graph.tails, graph.heads, strict=True))}
+    rotations = np.tile(np.eye(graph.dimension), (graph.size, 1, 1))
+    places = np.zeros((graph.size, graph.dimension))
+    for there in order[1:]:
+        here = before[there]
+        edge = edges.get((here, there))
+        if edge is None:  # it was measured the other way round
+            edge = edges[there, here]
+            rotations[there] = rotations[here] @ graph.turns[edge].T
+            places[there] = places[here] - rotations[there] @ graph.moves[edge]
+        else:
+            rotations[there] = rotations[here] @ graph.turns[edge]
+            places[there] = places[here] + rotations[here] @ graph.moves[edge]
+    return places

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from riemtr.cli.parameters import (
+from riemtr.cli.options import (
     format_parameters,
     parse_axes,
     parse_named,

@@ -2,7 +2,7 @@ import signal
 
 import pytest
 
-from riemtr.cli.progress import shown, stopping_at_the_next
+from riemtr.cli.console import shown, stopping_at_the_next
 from riemtr.progress import Progress
 
 

@@ -121,7 +121,7 @@ def test_ctrl_c_claims_nothing_that_is_not_known(here, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("riemtr.cli.running.sweep", interrupted)
+    monkeypatch.setattr("riemtr.cli.console.sweep", interrupted)
     outcome = own(here, "-g", "n=1,2")
     assert outcome.exit_code == INTERRUPTED
     assert outcome.stderr.startswith("interrupted; cells that had ended by then, if any, are kept")

@@ -7,7 +7,7 @@ import pytest
 
 import riemtr
 from riemtr.compare import compare
-from riemtr.compare.adm import ADM, adm
+from riemtr.compare.recovery_peers import ADM, adm
 from riemtr.data import BernoulliGaussian, Identity
 from riemtr.errors import DoesNotApply
 from riemtr.solvers import MaxIterations

@@ -3,7 +3,7 @@ import pymanopt
 import pytest
 
 import riemtr
-from riemtr.cli.parameters import parse_parameters
+from riemtr.cli.options import parse_parameters
 from riemtr.compare.cases import as_cases, spelling, typed
 from riemtr.problems import registry
 

@@ -10,9 +10,8 @@ import pytest
 
 import riemtr
 from riemtr.compare.entrants import Demands
-from riemtr.compare.measuring import Task, from_result, run_solver
+from riemtr.compare.measuring import Task, WatchedProblem, from_result, run_solver
 from riemtr.compare.starts import random_starts
-from riemtr.compare.watching import WatchedProblem
 from riemtr.interop.pymanopt import PymanoptSolver
 from riemtr.solvers import Status
 from riemtr.solvers.stopping import MaxSeconds, Reason

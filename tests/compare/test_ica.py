@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from riemtr.compare import ica
-from riemtr.compare.recovery_data import of_model
+from riemtr.compare import recovery_peers as ica
+from riemtr.compare.recovery_methods import of_model
 from riemtr.errors import MissingExtraError
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from riemtr.compare.msp import maximize_l4, msp
+from riemtr.compare.recovery_peers import maximize_l4, msp
 from riemtr.data import BernoulliGaussian, Orthogonal, dictionary_error
 from riemtr.recovery import precondition
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from riemtr.compare.estimates import Estimate
 from riemtr.compare.recovery_check import examine
+from riemtr.compare.recovery_peers import Estimate
 from riemtr.data import BernoulliGaussian, Conditioned
 from riemtr.recovery import precondition
 

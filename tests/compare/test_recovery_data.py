@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from riemtr.compare import compare_recovery
-from riemtr.compare.recovery_data import PARAMETERS, of_image, of_model
+from riemtr.compare.recovery_methods import PARAMETERS, of_image, of_model
 from riemtr.data import paper_sample_size
 
 

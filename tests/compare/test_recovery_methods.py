@@ -13,8 +13,8 @@ import pytest
 
 import riemtr
 from riemtr.compare import records, recovery_methods
-from riemtr.compare.estimates import Estimate
 from riemtr.compare.recovery_methods import METHODS, compare_recovery
+from riemtr.compare.recovery_peers import Estimate
 
 ROUNDED = ("riemtr", "riemtr-exact", "pymanopt-tr")
 
@@ -190,7 +190,7 @@ def test_a_missing_package_is_a_failure_that_names_the_extra(name, module, monke
 
 
 def test_ica_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr("riemtr.compare.ica.MAX_ITERATIONS", 1)
+    monkeypatch.setattr("riemtr.compare.recovery_peers.MAX_ITERATIONS", 1)
     for run in compare_recovery(["picard-o", "fastica"], starts=1, n=6, p=500).runs:
         assert not run.claimed
         assert "did not converge" in run.status

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import riemtr
-from riemtr.compare.watching import WatchedProblem
+from riemtr.compare.measuring import WatchedProblem
 from riemtr.interop.pymanopt import to_pymanopt
 from riemtr.problem import Counts
 

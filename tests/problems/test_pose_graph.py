@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import riemtr
 from riemtr.problems import build
-from riemtr.problems.g2o import read_g2o
+from riemtr.problems.pose_graph import read_g2o
 
 ACCURATE = riemtr.PracticalTRM(relative_tolerance=1e-10)
 
