@@ -68,7 +68,7 @@ def randomized(problem: riemtr.Problem, start: np.ndarray, goal: float, seed: in
     here = problem.at(start, counts)
     radius, largest = solver.radius.initial(here), solver.radius.limit(here)
     for _ in range(MOST_ITERATIONS):
-        step = part.solve(here, radius)
+        step = part.at(here).step(radius)
         there = here.moved(step.vector)
         verdict = solver.acceptance.judge(here, there, step)
         radius = min(solver.radius.update(radius, verdict, step), largest)

@@ -15,7 +15,7 @@ from riemtr.errors import DoesNotApply, require
 from riemtr.problem import Evaluation, Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.solvers import AcceptanceRule, AlwaysAccept, TrustRegion
-from riemtr.subproblem import Ended, Step, SubproblemSolver
+from riemtr.subproblem import Ended, FreshModel, Model, Step, SubproblemSolver
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +226,11 @@ class Alternation:
 
     size: float = 1.0
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return the step; the radius is of no concern to it."""
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose step does not depend on the radius."""
+        return FreshModel(here, self._step)
+
+    def _step(self, here: Evaluation, radius: float) -> Step:
         slope = here.gradient_norm
         # <q, grad f> is the rest of the Euclidean gradient, and never negative: z tanh(z/mu) >= 0.
         radial = math.sqrt(max(here.conversion_size**2 - slope**2, 0.0))

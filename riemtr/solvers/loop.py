@@ -29,7 +29,7 @@ from riemtr.solvers.stopping import (
     flat_directions,
 )
 from riemtr.solvers.weights import as_length, from_length
-from riemtr.subproblem import SecantSubproblem, Step
+from riemtr.subproblem import Model, SecantSubproblem, Step
 from riemtr.summary import plural
 
 if TYPE_CHECKING:
@@ -101,8 +101,10 @@ class Run:
         Steps tried.
     stage : int
         Number of the problem in a continuation.
+    model : Model or None
+        The model of the cost at the last point.
     step : Step or None
-        The last step, with what its solver remembers.
+        The last step that the model proposed.
     best : Evaluation or None
         The best point so far.
     idle : int
@@ -134,6 +136,7 @@ class Run:
         self.rows: list[tuple[Any, ...]] = []
         self.iteration: Any = None
         self.number = self.stage = self.idle = self.crawled = 0
+        self.model: Model | None = None
         self.step: Step | None = None
         self.best: Any = None
         self.refusal = ""
@@ -189,7 +192,9 @@ class Run:
         # Where a small slope is that of a point far away, no equation is solved well enough.
         self.clock.enough = bound if here.gradient_norm > bound else 0.0
         try:
-            step = self.solver.subproblem.solve(here, radius, self.step)
+            if self.model is None or self.model.here is not here:
+                self.model = self.solver.subproblem.at(here, self.model)
+            step = self.model.step(radius)
         except (np.linalg.LinAlgError, NonFiniteHessianError) as error:
             return Reason(Status.STALLED, f"no step: {error}")
         except OutOfTimeError as error:
@@ -265,7 +270,7 @@ class Run:
         if there is None or not math.isfinite(there.gradient_norm):
             return None
         self.number += 1
-        self.step, self._tried, self.best = None, None, there
+        self.model, self.step, self._tried, self.best = None, None, None, there
         self._verdict, self._escaping = _AT_START, True
         return there
 

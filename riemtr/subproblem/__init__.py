@@ -8,7 +8,7 @@ from riemtr.subproblem.hybrid import HybridSubproblem
 from riemtr.subproblem.randomized_cg import RandomizedCG
 from riemtr.subproblem.secant import SecantSubproblem
 from riemtr.subproblem.solution import SubproblemSolution
-from riemtr.subproblem.step import Ended, Step, SubproblemSolver
+from riemtr.subproblem.step import Ended, FreshModel, Model, Step, SubproblemSolver
 from riemtr.subproblem.tangent import ExactSubproblem, NearExactSubproblem, SDPSubproblem
 from riemtr.subproblem.truncated_cg import TruncatedCG
 
@@ -17,7 +17,9 @@ __all__ = [
     "CurvilinearPath",
     "Ended",
     "ExactSubproblem",
+    "FreshModel",
     "HybridSubproblem",
+    "Model",
     "NearExactSubproblem",
     "PerturbedGradient",
     "RandomizedCG",

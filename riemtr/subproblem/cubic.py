@@ -24,7 +24,7 @@ from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Evaluation
 from riemtr.subproblem.cubic_model import minimise_cubic
-from riemtr.subproblem.step import Ended, Step
+from riemtr.subproblem.step import Ended, Model, Step, no_step
 from riemtr.subproblem.truncated_cg import (
     STORED_ENTRIES,
     along_curvature,
@@ -121,14 +121,6 @@ class GradientKrylov:
         return eigh_tridiagonal(diagonal, beside)
 
 
-class _Memory(NamedTuple):
-    """What a call leaves to the next: products do not depend on the weight."""
-
-    here: Evaluation
-    target: float
-    krylov: GradientKrylov | None
-
-
 @dataclass(frozen=True)
 class CubicKrylov:
     """The minimiser of a cubic model, in a Krylov space that grows until it is good enough.
@@ -148,7 +140,7 @@ class CubicKrylov:
     --------
     >>> import numpy as np, riemtr
     >>> here = riemtr.problems.build("rayleigh", rng=0, n=20).problem.at(np.eye(20)[0])
-    >>> step = riemtr.CubicKrylov().solve(here, 100.0)
+    >>> step = riemtr.CubicKrylov().at(here).step(100.0)
     >>> step.on_boundary, step.predicted_decrease > 0.0
     (True, True)
     """
@@ -166,40 +158,42 @@ class CubicKrylov:
         if self.max_products is not None:
             integer("max_products", self.max_products, or_else=", or None for the dimension")
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, which takes a weight in the radius's place."""
+        last = before.here if isinstance(before, _CubicModel) else None
+        target = residual_target(here, last, self.kappa, self.theta)
+        return _CubicModel(here, target, self.max_products or max(here.manifold.dim, 1))
+
+
+class _CubicModel:
+    """The model at one point: the Krylov space of the gradient, which serves all weights."""
+
+    def __init__(self, here: Evaluation, target: float, limit: int):
+        self.here, self._target = here, target
+        self._krylov = GradientKrylov(here) if here.gradient_norm > 0.0 else None
+        if self._krylov is not None:
+            self._limit = min(limit, max(STORED_ENTRIES // self._krylov.rows.shape[1], 1))
+
+    def step(self, radius: float) -> Step:
         """Return the minimiser of the model whose weight comes in the radius's place."""
-        memory = self._memory(here, previous)
+        here, krylov = self.here, self._krylov
         length = _length_along_curvature(here, radius)
         if length > 0.0 and prefers_curvature(here, length):
-            return along_curvature(here, length)._replace(memory=memory)
-        krylov = memory.krylov
+            return along_curvature(here, length)
         if krylov is None:
-            nothing = 0.0 * here.gradient
-            return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR, memory=memory)
-        limit = min(
-            self.max_products or max(here.manifold.dim, 1),
-            max(STORED_ENTRIES // krylov.rows.shape[1], 1),
-        )
+            return no_step(here)
         looked = 0
         while True:
             if krylov.steps == 0 or (krylov.steps <= looked and not krylov.is_exhausted):
                 krylov.extend()
-            last = krylov.is_exhausted or krylov.steps >= limit or here.clock.expired
+            last = krylov.is_exhausted or krylov.steps >= self._limit or here.clock.expired
             if not (last or krylov.steps > looked + looked // _BETWEEN_LOOKS):
                 krylov.extend()
                 continue
             looked = krylov.steps
             best = _best(krylov, radius)
-            if last or best.residual <= memory.target:
-                return _step(krylov, best, memory)
-
-    def _memory(self, here: Evaluation, previous: Step | None) -> _Memory:
-        known = None if previous is None else previous.memory
-        if isinstance(known, _Memory) and known.here is here:
-            return known
-        before = known.here if isinstance(known, _Memory) else None
-        target = residual_target(here, before, self.kappa, self.theta)
-        return _Memory(here, target, GradientKrylov(here) if here.gradient_norm > 0.0 else None)
+            if last or best.residual <= self._target:
+                return _step(krylov, best)
 
 
 def _length_along_curvature(here: Evaluation, weight: float) -> float:
@@ -255,7 +249,7 @@ def _best(krylov: GradientKrylov, weight: float) -> _Best:
     return _Best(coordinates, multiplier, norm, decrease, residual, ended, largest)
 
 
-def _step(krylov: GradientKrylov, best: _Best, memory: _Memory) -> Step:
+def _step(krylov: GradientKrylov, best: _Best) -> Step:
     """Return the best point of a Krylov space as a step."""
     here, count = krylov.here, krylov.steps
     coordinates = best.coordinates.astype(krylov.rows.dtype, copy=False)
@@ -273,6 +267,5 @@ def _step(krylov: GradientKrylov, best: _Best, memory: _Memory) -> Step:
         bounded,
         best.ended,
         None,
-        memory,
         best.curvature,
     )

@@ -20,7 +20,7 @@ from riemtr.arguments import check_positive
 from riemtr.manifolds.arrays import from_real
 from riemtr.problem import Evaluation
 from riemtr.subproblem.cubic import GradientKrylov
-from riemtr.subproblem.step import Ended, Step, make_step
+from riemtr.subproblem.step import Ended, Model, Step, make_step, no_step
 from riemtr.subproblem.truncated_cg import STORED_ENTRIES, along_curvature, residual_target
 
 # Share of the largest curvature below which a curvature is taken for this, so that steps end.
@@ -30,7 +30,7 @@ _BETWEEN_LOOKS = 8
 
 
 class _Path(NamedTuple):
-    """The path at one point, which is the memory of a step as well."""
+    """The path at one point, along which the model is searched."""
 
     here: Evaluation
     newton: Any  # s
@@ -51,7 +51,7 @@ class _Path(NamedTuple):
             vector = alpha * (alpha * self.newton + self.curved)
             image = alpha * (alpha * self.newton_image + self.curved_image)
             bounded, ended = True, Ended.NEGATIVE_CURVATURE
-        return make_step(here, vector, image, bounded, ended, memory=self, curvature=self.size)
+        return make_step(here, vector, image, bounded, ended, curvature=self.size)
 
     def _alpha(self, radius: float) -> float:
         """Return the first alpha at which the path leaves the ball, 1 if it does not."""
@@ -88,7 +88,7 @@ class CurvilinearPath:
     >>> import numpy as np, riemtr
     >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
     >>> here = case.problem.at(case.problem.random_point(0))
-    >>> long, short = (CurvilinearPath().solve(here, radius) for radius in (0.1, 0.05))
+    >>> long, short = map(CurvilinearPath().at(here).step, (0.1, 0.05))
     >>> bool(short.norm <= 0.05 < long.norm <= 0.1 * (1 + 1e-9))
     True
     """
@@ -100,19 +100,28 @@ class CurvilinearPath:
         for name in ("kappa", "theta"):
             check_positive(name, getattr(self, name))
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose steps end where the path leaves the ball, or inside."""
+        known = isinstance(before, _PathModel) and before.path is not None
+        last = before.here if known else None  # type: ignore[union-attr]
+        return _PathModel(here, residual_target(here, last, self.kappa, self.theta))
+
+
+class _PathModel:
+    """The model at one point: the path is made for the first radius, and searched for others."""
+
+    def __init__(self, here: Evaluation, target: float):
+        self.here, self._target = here, target
+        self.path: _Path | None = None
+
+    def step(self, radius: float) -> Step:
         """Return the step to where the path leaves the ball, or to its end inside."""
-        known = None if previous is None else previous.memory
-        before = known if isinstance(known, _Path) else None
-        if before is not None and before.here is here:
-            return before.step(radius)
+        here = self.here
         if here.gradient_norm == 0.0:
-            if _known_direction(here) is not None:
-                return along_curvature(here, radius)
-            nothing = 0.0 * here.gradient
-            return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR)
-        target = residual_target(here, before and before.here, self.kappa, self.theta)
-        return _path(here, radius, target).step(radius)
+            flat = _known_direction(here) is None
+            return no_step(here) if flat else along_curvature(here, radius)
+        self.path = self.path or _path(here, radius, self._target)
+        return self.path.step(radius)
 
 
 def _known_direction(here: Evaluation) -> Any:

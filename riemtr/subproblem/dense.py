@@ -148,7 +148,7 @@ def _truncated_cg(
     here = problem.at(np.zeros_like(gradient))
     if not gradient.any():
         here.curvature.side(Threshold(absolute=_EPS))
-    step = TruncatedCG(kappa=1e-10, max_products=2 * gradient.size).solve(here, radius)
+    step = TruncatedCG(kappa=1e-10, max_products=2 * gradient.size).at(here).step(radius)
     multiplier = 0.0
     if step.on_boundary:
         slope = float(step.vector.dot(step.hessian_vector + gradient))

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from riemtr.arguments import check_positive, generator
 from riemtr.problem import Evaluation
-from riemtr.subproblem.step import Ended, Step
+from riemtr.subproblem.step import Ended, Model, Step, no_step
 
 # Factor by which the step size may grow from one step to the next.
 _GROWTH = 1.1
-
-
-class _Memory(NamedTuple):
-    """What one call leaves to the next."""
-
-    here: Evaluation
-    size: float  # of the step over the gradient
-    curvature: float  # along the last step taken
 
 
 @dataclass(frozen=True)
@@ -40,7 +33,7 @@ class PerturbedGradient:
     --------
     >>> import numpy as np, riemtr
     >>> here = riemtr.problems.build("rayleigh", rng=0, n=20).problem.at(np.eye(20)[0])
-    >>> step = PerturbedGradient().solve(here, radius=0.1)
+    >>> step = PerturbedGradient().at(here).step(radius=0.1)
     >>> round(step.norm, 12), here.counts.hessian_products
     (0.1, 0)
     """
@@ -57,18 +50,28 @@ class PerturbedGradient:
         length = self.perturbation * here.manifold.typical_dist
         return length * here.space.random(self.rng), length
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose steps go against the gradient."""
+        return _GradientModel(here, before if isinstance(before, _GradientModel) else None)
+
+
+class _GradientModel:
+    """The model at one point: how long steps over the gradient may be, and the last curvature."""
+
+    def __init__(self, here: Evaluation, before: _GradientModel | None):
+        self.here, self._longest, self._curvature = here, math.inf, 0.0
+        if before is not None:
+            self._longest = before._longest
+            known = _curvature(here, before.here, before._length)
+            self._curvature = known or before._curvature
+
+    def step(self, radius: float) -> Step:
         """Return a step against the gradient of at most the radius."""
-        gradient, slope = here.gradient, here.gradient_norm
+        gradient, slope = self.here.gradient, self.here.gradient_norm
         if slope == 0.0:
-            nothing = 0.0 * gradient
-            return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR)
-        size, curvature = radius / slope, 0.0
-        known = None if previous is None else previous.memory
-        if previous is not None and isinstance(known, _Memory):
-            size, curvature = min(size, _GROWTH * known.size), known.curvature
-            if known.here is not here:
-                curvature = _curvature(here, known.here, previous.norm) or curvature
+            return no_step(self.here)
+        size = min(radius / slope, self._longest)
+        self._longest, self._length = _GROWTH * size, size * slope
         return Step(
             vector=-size * gradient,
             hessian_vector=-gradient,  # by the model, whose Hessian is the identity over t
@@ -76,8 +79,7 @@ class PerturbedGradient:
             predicted_decrease=0.5 * size * slope * slope,
             on_boundary=True,
             ended=Ended.BOUNDARY,
-            memory=_Memory(here, size, curvature),
-            curvature=curvature,
+            curvature=self._curvature,
         )
 
 

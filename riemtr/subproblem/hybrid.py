@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from riemtr.arguments import integer
 from riemtr.problem import Evaluation
-from riemtr.subproblem.step import Ended, Step
+from riemtr.subproblem.step import Ended, Model, Step
 from riemtr.subproblem.tangent import check_loss, dense_step, near_exact
 from riemtr.subproblem.truncated_cg import (
+    CGModel,
     Pairs,
     TruncatedCG,
     along_curvature,
@@ -39,18 +40,6 @@ from riemtr.subproblem.truncated_cg import (
 _MOST_DIMENSIONS = 1000
 # Share of the radius below which a step of CG is well inside the ball.
 _INSIDE = 0.5
-
-
-class _Memory(NamedTuple):
-    """What one call leaves to the next."""
-
-    here: Evaluation
-    products: Pairs  # of CG there
-    target: float = 0.0  # residual at which CG may stop there
-    dense: bool = False  # whether CG is no longer worth trying without a factor
-    factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
-    spent: int = 0  # products since that matrix
-    multiplier: float = 0.0  # of the dense step there
 
 
 @dataclass(frozen=True)
@@ -75,66 +64,72 @@ class HybridSubproblem:
         integer("budget", self.budget)
         check_loss(self.tolerance)
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return a step by the method that is the cheaper at this point."""
-        memory = previous.memory if previous is not None else None
-        offers_matrix = here.offers_matrix
-        if not (offers_matrix or isinstance(memory, _Memory) or _is_worth(here, previous)):
-            return self.cg.solve(here, radius, previous)
-        if not offers_matrix and prefers_curvature(here, radius):  # as CG alone does
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model of the method that is the cheaper at this point."""
+        last = before if isinstance(before, _HybridModel) and before.ended is not None else None
+        if here.offers_matrix or last is not None or _is_worth(here, before):
+            return _HybridModel(self, here, last)
+        return self.cg.at(here, before)
+
+
+class _HybridModel:
+    """The model at one point: products of CG there, and the Hessian matrix once that is cheaper."""
+
+    def __init__(self, part: HybridSubproblem, here: Evaluation, before: _HybridModel | None):
+        self.here, self._part = here, part
+        self.ended: Ended | None = None
+        self._products = Pairs(here.gradient.size)
+        self._target = part.cg.target(here, None if before is None else before.here)
+        self._multiplier = 0.0  # of the last dense step here
+        self.dense = not here.offers_matrix  # whether CG is no longer worth trying alone
+        self.factor: np.ndarray | None = None  # Cholesky factor of an earlier Hessian matrix
+        self.spent = 0  # products since that matrix
+        if before is not None:
+            self.dense, self.factor, self.spent = before.dense, before.factor, before.spent
+
+    def step(self, radius: float) -> Step:
+        """Return a step by the method that is the cheaper."""
+        here = self.here
+        if not here.offers_matrix and prefers_curvature(here, radius):  # as CG alone does
+            self.ended = None
             return along_curvature(here, radius)
-        if not isinstance(memory, _Memory):
-            memory = _Memory(
-                here, Pairs(here.gradient.size), self.cg.target(here), dense=not offers_matrix
-            )
-        elif memory.here is not here:
-            target = self.cg.target(here, memory.here)
-            memory = _Memory(
-                here, Pairs(here.gradient.size), target, memory.dense, memory.factor, memory.spent
-            )
-        if here.has_step_matrix or (memory.dense and memory.factor is None):
-            return self._dense(here, radius, memory)
-        return self._conjugate(here, radius, memory)
+        dense = here.has_step_matrix or (self.dense and self.factor is None)
+        step = self._dense(radius) if dense else self._conjugate(radius)
+        self.ended = step.ended
+        return step
 
-    def _dense(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
+    def _dense(self, radius: float) -> Step:
+        here = self.here
         # After a rejected step the multiplier can only be larger than it was.
-        solution = near_exact(here, radius, self.tolerance, memory.multiplier)
+        solution = near_exact(here, radius, self._part.tolerance, self._multiplier)
+        self._multiplier, self.dense, self.spent = solution.multiplier, True, 0
         # Bases made of random vectors do not turn smoothly with the point, nor do factors in them.
-        factor = solution.factor if here.manifold.smooth_basis else None
-        kept = _Memory(
-            here,
-            Pairs(here.gradient.size),
-            dense=True,
-            factor=factor,
-            multiplier=solution.multiplier,
-        )
-        return dense_step(here, solution, memory=kept)
+        self.factor = solution.factor if here.manifold.smooth_basis else None
+        return dense_step(here, solution)
 
-    def _conjugate(self, here: Evaluation, radius: float, memory: _Memory) -> Step:
-        factor, known = memory.factor, memory.products.count
+    def _conjugate(self, radius: float) -> Step:
+        here, factor, known = self.here, self.factor, self._products.count
         step = conjugate_gradients(
             here,
             radius,
-            products=memory.products,
+            products=self._products,
             precondition=own_preconditioner(here) if factor is None else _inverse(here, factor),
-            target=memory.target,
-            limit=self.budget,
+            target=self._target,
+            limit=self._part.budget,
         )
         if step.ended in (Ended.PRODUCT_LIMIT, Ended.NEGATIVE_CURVATURE):
-            factor = None
-        spent = memory.spent + memory.products.count - known
-        dense = memory.dense or (factor is None and step.norm < _INSIDE * radius)
-        if spent >= here.manifold.dim:
-            dense, factor, spent = True, None, 0
-        kept = _Memory(here, memory.products, memory.target, dense, factor, spent)
-        return step._replace(memory=kept)
+            self.factor = None
+        self.spent += self._products.count - known
+        self.dense |= self.factor is None and step.norm < _INSIDE * radius
+        if self.spent >= here.manifold.dim:
+            self.dense, self.factor, self.spent = True, None, 0
+        return step
 
 
-def _is_worth(here: Evaluation, previous: Step | None) -> bool:
+def _is_worth(here: Evaluation, before: Model | None) -> bool:
     """Whether CG was of so little use that the matrix is worth its products."""
-    if previous is None or previous.ended is not Ended.PRODUCT_LIMIT:
-        return False
-    return here.manifold.dim <= _MOST_DIMENSIONS
+    useless = isinstance(before, CGModel) and before.ended is Ended.PRODUCT_LIMIT
+    return useless and here.manifold.dim <= _MOST_DIMENSIONS
 
 
 def _inverse(here: Evaluation, factor: np.ndarray) -> Callable[[Any], Any]:

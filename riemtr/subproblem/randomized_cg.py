@@ -13,7 +13,7 @@ from typing import Any
 
 from riemtr.arguments import check_positive, generator
 from riemtr.problem import Evaluation
-from riemtr.subproblem.step import Ended, Step, make_step
+from riemtr.subproblem.step import Ended, FreshModel, Model, Step, make_step
 from riemtr.subproblem.truncated_cg import Pairs, conjugate_gradients
 
 # Share of the radius that a random start has at most.
@@ -41,7 +41,7 @@ class RandomizedCG:
     >>> import numpy as np, riemtr
     >>> case = riemtr.problems.build("rayleigh", rng=0, n=20)
     >>> saddle = case.problem.at(case.truth.details["eigenvectors"][:, 5])
-    >>> step = RandomizedCG(rng=0).solve(saddle, radius=0.1)
+    >>> step = RandomizedCG(rng=0).at(saddle).step(radius=0.1)
     >>> step.predicted_decrease > 0.0, round(step.norm, 9)
     (True, 0.1)
     """
@@ -56,8 +56,11 @@ class RandomizedCG:
             check_positive(name, getattr(self, name))
         object.__setattr__(self, "rng", generator(self.rng))
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return the better of the step of truncated CG and the Cauchy step."""
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose steps are the better of truncated CG's and the Cauchy step."""
+        return FreshModel(here, self._step)
+
+    def _step(self, here: Evaluation, radius: float) -> Step:
         vector = min(self.length, _WELL_INSIDE * radius) * here.space.random(self.rng)
         image = here.hessian(vector)
         residual = here.norm(here.gradient + image)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from riemtr.arguments import integer
 from riemtr.manifolds.arrays import as_real, as_real_rows, from_real
 from riemtr.problem import Evaluation
 from riemtr.subproblem.secant_model import SecantModel
-from riemtr.subproblem.step import Ended, Step
+from riemtr.subproblem.step import Ended, Model, Step, no_step
 from riemtr.subproblem.truncated_cg import along_curvature, prefers_curvature
 
 # Cosine of the angle between a step and the change of the gradient below which a pair says nothing
@@ -125,16 +124,6 @@ class Secants:
         return SecantModel(self.gram.take(self.places[1]), units, scale)
 
 
-class _Memory(NamedTuple):
-    """What one call leaves to the next."""
-
-    here: Evaluation
-    secants: Secants
-    products: np.ndarray  # of the rows with the gradient
-    model: SecantModel | None
-    size: float  # the largest curvature that the pairs have met
-
-
 @dataclass(frozen=True)
 class SecantSubproblem:
     """The exact minimiser of a limited-memory BFGS model over the ball.
@@ -152,7 +141,7 @@ class SecantSubproblem:
     --------
     >>> import numpy as np, riemtr
     >>> here = riemtr.problems.build("rayleigh", rng=0, n=20).problem.at(np.eye(20)[0])
-    >>> step = riemtr.SecantSubproblem().solve(here, radius=0.1)
+    >>> step = riemtr.SecantSubproblem().at(here).step(radius=0.1)
     >>> round(step.norm, 12), here.counts.hessian_products, here.counts.gradients
     (0.1, 0, 1)
     """
@@ -162,26 +151,49 @@ class SecantSubproblem:
     def __post_init__(self) -> None:
         integer("memory", self.memory)
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model of the pairs that are known at a point."""
+        known = before if isinstance(before, _PairsModel) else None
+        if known is None or known.here.problem is not here.problem:
+            return _PairsModel(here, Secants(here, self.memory), None)
+        return _PairsModel(here, known.secants, known)
+
+
+class _PairsModel:
+    """The model at one point: the pairs of the run, in the tangent space of the point."""
+
+    def __init__(self, here: Evaluation, secants: Secants, before: _PairsModel | None):
+        self.here, self.secants = here, secants
+        self._model, self._size = None, 0.0
+        if before is not None and before.vector is not None:
+            self._products = secants.add(here, before.here, before.vector)  # with the gradient
+            self._model = secants.model()
+            self._size = secants.size or before._size  # the largest curvature met
+        self.vector: np.ndarray | None = None  # the last step
+
+    def step(self, radius: float) -> Step:
         """Return the minimiser of the model, or a step along negative curvature that is known."""
-        memory = self._memory(here, previous)
+        step = self._step(radius)
+        self.vector = step.vector
+        return step
+
+    def _step(self, radius: float) -> Step:
+        here, gradient, size = self.here, self.here.gradient, self.here.gradient_norm
         if prefers_curvature(here, radius):
-            return along_curvature(here, radius)._replace(memory=memory)
-        gradient, size = here.gradient, here.gradient_norm
+            return along_curvature(here, radius)
         if size == 0.0:
-            nothing = 0.0 * gradient
-            return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR, memory=memory)
-        if memory.model is None:
+            return no_step(here)
+        if self._model is None:
             # Nothing is known of the curvature: it is taken for what makes the radius right.
             vector, decrease = (-radius / size) * gradient, 0.5 * radius * size
-            return Step(vector, -gradient, radius, decrease, True, Ended.BOUNDARY, None, memory)
-        secants = memory.secants
-        places, _ = secants.places
+            return Step(vector, -gradient, radius, decrease, True, Ended.BOUNDARY)
+        places, _ = self.secants.places
+        rows = self.secants.rows
         # The model is divided by the gradient's norm, or its squares would under- or overflow.
-        found = memory.model.minimiser(memory.products[places] / size, 1.0, radius / size)
-        factors = np.zeros(len(secants.rows), dtype=secants.rows.dtype)
+        found = self._model.minimiser(self._products[places] / size, 1.0, radius / size)
+        factors = np.zeros(len(rows), dtype=rows.dtype)
         factors[places] = size * found.rows
-        combined = from_real(factors @ secants.rows, gradient)
+        combined = from_real(factors @ rows, gradient)
         vector = here.tangent(combined + found.gradient * gradient)
         bounded = found.multiplier > 0.0
         image = -gradient - found.multiplier * vector if bounded else -gradient
@@ -189,20 +201,7 @@ class SecantSubproblem:
         # -(<g, s> + <s, Bs>/2), where Bs = -g - multiplier s.
         decrease = 0.5 * (found.multiplier * norm * norm - here.inner(gradient, vector))
         ended = Ended.BOUNDARY if bounded else Ended.INTERIOR
-        return Step(vector, image, norm, decrease, bounded, ended, None, memory, memory.size)
-
-    def _memory(self, here: Evaluation, previous: Step | None) -> _Memory:
-        """Return the pairs that are known at a point, in its own tangent space."""
-        known = None if previous is None else previous.memory
-        if not isinstance(known, _Memory) or known.here.problem is not here.problem:
-            secants = Secants(here, self.memory)
-            return _Memory(here, secants, np.zeros(len(secants.rows)), None, 0.0)
-        if known.here is here:  # the step was rejected
-            return known
-        assert previous is not None
-        secants = known.secants
-        products = secants.add(here, known.here, previous.vector)
-        return _Memory(here, secants, products, secants.model(), secants.size or known.size)
+        return Step(vector, image, norm, decrease, bounded, ended, None, self._size)
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,9 @@
-"""The contract of subproblem solvers: what goes in, and the step that comes out."""
+"""The contract of subproblem solvers: a model for each point, and its steps of any length."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -40,8 +42,6 @@ class Step(NamedTuple):  # made in a third of the time of a frozen dataclass
         Proof of optimality, from solvers that give one.
     curvature : float
         The largest curvature that the solver has met; 0 if it does not say.
-    memory : object
-        What the same solver can reuse in its next call; opaque to everyone else.
     """
 
     vector: Any
@@ -51,25 +51,61 @@ class Step(NamedTuple):  # made in a third of the time of a frozen dataclass
     on_boundary: bool
     ended: Ended
     certificate: Any = None
-    memory: Any = None
     curvature: float = 0.0
 
 
-class SubproblemSolver(Protocol):
-    """Minimise the quadratic model of the cost over a ball in the tangent space."""
+class Model(Protocol):
+    """A model of the cost at one point, with all that was computed for it.
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return a step of length at most ``radius``.
+    It is asked for a step again, with a smaller radius, where the last one was rejected.
+    """
+
+    @property
+    def here(self) -> Evaluation:
+        """The point."""
+
+    def step(self, radius: float) -> Step:
+        """Return a step of length at most ``radius``."""
+
+
+class SubproblemSolver(Protocol):
+    """Minimise a model of the cost over a ball in the tangent space."""
+
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model at a point.
 
         Parameters
         ----------
         here : Evaluation
             The current point.
-        radius : float
-            Trust-region radius.
-        previous : Step, optional
-            The step this solver returned last; it was rejected if it was taken from ``here``.
+        before : Model, optional
+            The model at the point before, whose last step led here.
         """
+
+
+@dataclass(frozen=True, eq=False)
+class FreshModel:
+    """A model that keeps nothing: each step is computed anew.
+
+    Attributes
+    ----------
+    here : Evaluation
+    minimise : callable
+        ``minimise(here, radius)`` returns a step.
+    """
+
+    here: Evaluation
+    minimise: Callable[[Evaluation, float], Step]
+
+    def step(self, radius: float) -> Step:
+        """Return a step of length at most ``radius``."""
+        return self.minimise(self.here, radius)
+
+
+def no_step(here: Evaluation) -> Step:
+    """Return the step of length zero, where a model has no descent."""
+    nothing = 0.0 * here.gradient
+    return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR)
 
 
 def make_step(

@@ -16,27 +16,30 @@ from riemtr.subproblem.exact import solve_exact
 from riemtr.subproblem.more_sorensen import NearExactSolution, solve_near_exact
 from riemtr.subproblem.sdp import solve_lifted
 from riemtr.subproblem.solution import SubproblemSolution
-from riemtr.subproblem.step import Ended, Step, make_step
+from riemtr.subproblem.step import Ended, FreshModel, Model, Step, make_step
 
 
 @dataclass(frozen=True)
 class ExactSubproblem:
     """The exact minimiser, by one eigendecomposition per point (paper, section II.C).
 
-    A rejected step's successor reuses the decomposition. The step's certificate proves optimality:
-    multiplier, KKT residual, smallest eigenvalue.
+    The decomposition is the point's own, and serves steps of all lengths. The step's certificate
+    proves optimality: multiplier, KKT residual, smallest eigenvalue.
 
     Examples
     --------
     >>> import riemtr
     >>> here = riemtr.problems.build("rayleigh", rng=0, n=20).problem.at(np.eye(20)[0])
-    >>> step = riemtr.ExactSubproblem().solve(here, radius=0.1)
+    >>> step = riemtr.ExactSubproblem().at(here).step(radius=0.1)
     >>> step.certificate.kkt_residual < 1e-14, step.certificate.multiplier > 0.0
     (True, True)
     """
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return the global minimiser of the model over the ball."""
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose steps are global minimisers over the ball."""
+        return FreshModel(here, self._step)
+
+    def _step(self, here: Evaluation, radius: float) -> Step:
         values, vectors = here.eigh
         gradient = _coordinates(here)
         return dense_step(
@@ -59,8 +62,11 @@ class NearExactSubproblem:
     def __post_init__(self) -> None:
         check_loss(self.tolerance)
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return a step with at least ``1 - tolerance`` of the best decrease."""
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose steps have at least ``1 - tolerance`` of the best decrease."""
+        return FreshModel(here, self._step)
+
+    def _step(self, here: Evaluation, radius: float) -> Step:
         return dense_step(here, near_exact(here, radius, self.tolerance))
 
 
@@ -71,8 +77,11 @@ class SDPSubproblem:
     Far slower than :class:`ExactSubproblem`; an independent check of it.
     """
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return the minimiser of the lifted problem (eq. SDP_relaxation)."""
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose steps solve the lifted problem (eq. SDP_relaxation)."""
+        return FreshModel(here, self._step)
+
+    def _step(self, here: Evaluation, radius: float) -> Step:
         hessian = np.asarray(here.hessian_matrix(), dtype=float)
         return dense_step(here, solve_lifted(hessian, _coordinates(here), radius))
 
@@ -93,9 +102,7 @@ def near_exact(
     )
 
 
-def dense_step(
-    here: Evaluation, solution: SubproblemSolution | NearExactSolution, memory: object = None
-) -> Step:
+def dense_step(here: Evaluation, solution: SubproblemSolution | NearExactSolution) -> Step:
     """Map a solution in coordinates back to the tangent space."""
     real = here.gradient.real.dtype
     vector = here.basis.vector(solution.vector.astype(real, copy=False))
@@ -114,7 +121,6 @@ def dense_step(
         solution.on_boundary,
         ended,
         certificate=certificate,
-        memory=memory,
         curvature=float(np.abs(here.step_matrix().diagonal()).max(initial=0.0)),
     )
 

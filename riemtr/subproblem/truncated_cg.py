@@ -31,7 +31,7 @@ from riemtr.arguments import integer, is_real
 from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Evaluation
-from riemtr.subproblem.step import Ended, Step, make_step
+from riemtr.subproblem.step import Ended, Model, Step, make_step, no_step
 
 # Size of a preconditioner from which on its squares are not safe, in single precision either.
 _LARGE = 1e12
@@ -77,16 +77,6 @@ class Pairs:
         self.last.append((direction, image))
 
 
-class _Memory(NamedTuple):
-    """What a call leaves to the next: Hessian products do not depend on the radius."""
-
-    here: Evaluation
-    target: float
-    products: Pairs
-    inverse: InverseHessian | None  # from earlier points
-    precondition: Callable[[Any], Any] | None
-
-
 def own_preconditioner(here: Evaluation) -> Callable[[Any], Any] | None:
     """Return the problem's preconditioner at a point; None if it has none."""
     return here.precondition if here.has_preconditioner else None
@@ -119,7 +109,7 @@ class TruncatedCG:
     --------
     >>> import numpy as np, riemtr
     >>> here = riemtr.problems.build("rayleigh", rng=0, n=20).problem.at(np.eye(20)[0])
-    >>> step = riemtr.TruncatedCG(max_products=3).solve(here, radius=0.1)
+    >>> step = riemtr.TruncatedCG(max_products=3).at(here).step(radius=0.1)
     >>> step.on_boundary, round(step.norm, 9), here.counts.hessian_products
     (True, 0.1, 1)
     """
@@ -139,42 +129,60 @@ class TruncatedCG:
         if self.remembered != 0:
             integer("remembered", self.remembered, low=FEWEST_PAIRS, or_else=", or 0 for none")
 
-    def solve(self, here: Evaluation, radius: float, previous: Step | None = None) -> Step:
-        """Return the truncated CG step, or one along negative curvature known at ``here``."""
-        if prefers_curvature(here, radius):
-            return along_curvature(here, radius)
-        if previous is None or not isinstance(previous.memory, _Memory):
-            pairs = Pairs(here.gradient.size, self.remembered)
-            memory = _Memory(here, self.target(here), pairs, None, own_preconditioner(here))
-        elif previous.memory.here is not here:
-            memory = self._at_next_point(here, previous.memory, previous.ended)
-        else:
-            memory = previous.memory
-        return conjugate_gradients(
-            here,
-            radius,
-            products=memory.products,
-            precondition=memory.precondition,
-            target=memory.target,
-            limit=self.max_products or max(here.manifold.dim, 1),
-            memory=memory,
-        )
-
-    def _at_next_point(self, here: Evaluation, memory: _Memory, ended: Ended) -> _Memory:
-        """Return what to begin with at a point that CG has not seen yet."""
-        inverse = None
-        # Where the boundary cut a run short, its directions are those of little curvature, and a
-        # preconditioner made of them would only lead to the boundary again.
-        if self.remembered and ended in (Ended.INTERIOR, Ended.PRODUCT_LIMIT):
-            inverse = inverse_hessian(memory.here, memory.products.last) or memory.inverse
-        precondition = own_preconditioner(here) if inverse is None else inverse.at(here)
-        target = self.target(here, memory.here)
-        pairs = Pairs(here.gradient.size, self.remembered)
-        return _Memory(here, target, pairs, inverse, precondition)
+    def at(self, here: Evaluation, before: Model | None = None) -> Model:
+        """Return the model, whose steps are those of CG or along negative curvature."""
+        return CGModel(self, here, before)
 
     def target(self, here: Evaluation, before: Evaluation | None = None) -> float:
         """Residual at which CG may stop at ``here``, after a step from ``before``."""
         return residual_target(here, before, self.kappa, self.theta)
+
+
+class CGModel:
+    """The model at one point: the directions of CG with their products, which serve all radii.
+
+    Attributes
+    ----------
+    here : Evaluation
+    ended : Ended or None
+        How CG ended last; None if the last step was none of CG.
+    """
+
+    def __init__(self, part: TruncatedCG, here: Evaluation, before: Model | None):
+        self.here, self._part = here, part
+        self.ended: Ended | None = None
+        last = before if isinstance(before, CGModel) and before.ended is not None else None
+        self._inverse = None if last is None else last.learnt
+        self._target = part.target(here, None if last is None else last.here)
+        self._products = Pairs(here.gradient.size, part.remembered)
+        inverse = self._inverse
+        self._precondition = own_preconditioner(here) if inverse is None else inverse.at(here)
+
+    @property
+    def learnt(self) -> InverseHessian | None:
+        """What CG has learnt of the inverse Hessian here, or before; None where it is no use."""
+        # Where the boundary cut a run short, its directions are those of little curvature, and a
+        # preconditioner made of them would only lead to the boundary again.
+        if self._part.remembered and self.ended in (Ended.INTERIOR, Ended.PRODUCT_LIMIT):
+            return inverse_hessian(self.here, self._products.last) or self._inverse
+        return None
+
+    def step(self, radius: float) -> Step:
+        """Return the truncated CG step, or one along negative curvature that is known."""
+        here = self.here
+        if prefers_curvature(here, radius):
+            self.ended = None
+            return along_curvature(here, radius)
+        step = conjugate_gradients(
+            here,
+            radius,
+            products=self._products,
+            precondition=self._precondition,
+            target=self._target,
+            limit=self._part.max_products or max(here.manifold.dim, 1),
+        )
+        self.ended = step.ended
+        return step
 
 
 def residual_target(
@@ -224,14 +232,13 @@ def conjugate_gradients(
     precondition: Callable[[Any], Any] | None,
     target: float,
     limit: int,
-    memory: Any = None,
     start: Pair | None = None,
 ) -> Step:
     """Run CG on the model at ``here`` until it converges or leaves the ball.
 
     ``products`` holds the directions and Hessian products known from an earlier run at the same
-    point, and receives the new ones; ``memory`` goes into the step. CG begins at zero, or at a
-    ``start`` inside the ball, which comes with its image under the Hessian.
+    point, and receives the new ones. CG begins at zero, or at a ``start`` inside the ball, which
+    comes with its image under the Hessian.
     """
     inner, scale = here.inner, here.gradient_norm
     if start is not None:
@@ -262,8 +269,7 @@ def conjugate_gradients(
                 f"all tangent vectors v; it is {first:.3g} for the gradient, divided by its norm: "
                 "mind its sign, or make the eigenvalues of what it inverts positive"
             )
-        nothing = 0.0 * here.gradient
-        return Step(nothing, nothing, 0.0, 0.0, False, Ended.INTERIOR, memory=memory)
+        return no_step(here)
     if start is not None:
         overlap = inner(vector, direction)
     ended = Ended.PRODUCT_LIMIT
@@ -291,7 +297,7 @@ def conjugate_gradients(
             step, image = tau * direction, tau * product
             if vector is not None:
                 step, image = vector + step, scale * (residual - gradient) + image
-            return Step(step, image, radius, scale * decrease, True, ended, None, memory, largest)
+            return Step(step, image, radius, scale * decrease, True, ended, None, largest)
         decrease += 0.5 * alpha * squared
         length = longer
         step = alpha * direction
@@ -314,7 +320,7 @@ def conjugate_gradients(
         overlap = inner(vector, direction)
     image = scale * (residual - gradient)
     norm = math.sqrt(length)
-    return Step(vector, image, norm, scale * decrease, False, ended, None, memory, largest)
+    return Step(vector, image, norm, scale * decrease, False, ended, None, largest)
 
 
 def _normalised(precondition: Callable[[Any], Any], size: float) -> Callable[[Any], Any]:

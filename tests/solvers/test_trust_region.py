@@ -982,7 +982,7 @@ def test_parts_that_lack_something_are_refused_at_once():
 
     with pytest.raises(ValueError, match=r"radius must be a part with .*lacks adapts, limit"):
         riemtr.TrustRegion(radius=Halving())
-    with pytest.raises(ValueError, match="subproblem must be a part with solve"):
+    with pytest.raises(ValueError, match="subproblem must be a part with at"):
         riemtr.TrustRegion(subproblem=riemtr.TruncatedCG)
 
 

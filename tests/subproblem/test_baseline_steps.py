@@ -33,7 +33,7 @@ def decrease(here, step):
 @pytest.mark.parametrize("values", [[1, 2, 5, 9], [-1, 2, 5, 9], [-3, -2, -1, 4]])
 def test_steps_are_in_the_ball_and_say_what_they_do(part, radius, values):
     here = quadratic(values, [1.0, -2.0, 0.5, 1.0])
-    step = part.solve(here, radius)
+    step = part.at(here).step(radius)
     assert step.norm == pytest.approx(here.norm(step.vector))
     assert step.norm <= radius * (1 + 1e-9)
     assert step.predicted_decrease > 0.0
@@ -49,7 +49,7 @@ def test_steps_are_in_the_ball_and_say_what_they_do(part, radius, values):
 @pytest.mark.parametrize("part", [RandomizedCG(kappa=1e-12), CurvilinearPath(kappa=1e-12)])
 def test_inside_a_large_ball_a_convex_model_is_minimised(part):
     here = quadratic([1, 2, 5, 9], [1.0, -2.0, 0.5, 1.0])
-    step = part.solve(here, radius=10.0)
+    step = part.at(here).step(radius=10.0)
     np.testing.assert_allclose(step.vector, -here.gradient / [1, 2, 5, 9], rtol=1e-6)
     assert step.ended is Ended.INTERIOR
 
@@ -57,7 +57,7 @@ def test_inside_a_large_ball_a_convex_model_is_minimised(part):
 @pytest.mark.parametrize("size", [0.0, 1e-150])
 def test_a_random_start_finds_negative_curvature_without_a_gradient(size):
     here = quadratic([-1, 2, 5, 9], [0.0, size, 0.0, 0.0])
-    step = RandomizedCG(rng=3).solve(here, radius=0.5)
+    step = RandomizedCG(rng=3).at(here).step(radius=0.5)
     assert step.norm == pytest.approx(0.5)
     assert step.ended is Ended.NEGATIVE_CURVATURE
     assert 0.25 * 0.125 < step.predicted_decrease <= 0.125  # of which 0.125 is the most
@@ -70,17 +70,16 @@ def test_no_random_start_does_worse_than_the_cauchy_step():
         length = min(slope / bend, radius)
         cauchy = length * slope - 0.5 * length**2 * bend
         # A start that is all of the ball leaves CG no room to make up for it.
-        step = RandomizedCG(length=1e9, rng=0).solve(here, radius)
+        step = RandomizedCG(length=1e9, rng=0).at(here).step(radius)
         assert step.predicted_decrease >= cauchy * (1 - 1e-12)
 
 
 def test_the_path_begins_with_negative_curvature_and_bends_to_newtons_step():
     here = quadratic([-1.0, 2.0, 5.0], [0.2, 1.0, -1.0])
     newton = -np.array([0.2, 1.0, -1.0]) / [1.0, 2.0, 5.0]  # with absolute values
-    first = CurvilinearPath(kappa=1e-12).solve(here, radius=1.0)
-    steps, products = [first], here.counts.hessian_products
-    for radius in (1e-2, 1e-4, 1e-6):
-        steps.append(CurvilinearPath(kappa=1e-12).solve(here, radius, steps[-1]))
+    model = CurvilinearPath(kappa=1e-12).at(here)
+    steps, products = [model.step(radius=1.0)], here.counts.hessian_products
+    steps += map(model.step, (1e-2, 1e-4, 1e-6))
     assert here.counts.hessian_products == products  # nothing is computed anew
     directions = [step.vector / step.norm for step in steps]
     shares = [abs(direction[0]) for direction in directions]
@@ -96,21 +95,21 @@ def test_the_path_begins_with_negative_curvature_and_bends_to_newtons_step():
 
 def test_at_an_exact_saddle_the_path_follows_the_curvature_that_is_known():
     here = quadratic([-1.0, 2.0, 5.0], [0.0, 0.0, 0.0])
-    assert CurvilinearPath().solve(here, 0.5).norm == 0.0
+    assert CurvilinearPath().at(here).step(0.5).norm == 0.0
     assert here.curvature.side(Threshold(1e-6)) < 0
-    step = CurvilinearPath().solve(here, 0.5)
+    step = CurvilinearPath().at(here).step(0.5)
     assert abs(step.vector[0]) == pytest.approx(0.5)
 
 
 def test_gradient_steps_grow_by_a_tenth_and_shrink_with_the_radius():
     here = quadratic([1, 1], [1.0, 0.0])
-    first = PerturbedGradient().solve(here, 0.1)
-    there = here.moved(first.vector)
-    second = PerturbedGradient().solve(there, 10.0, first)
+    model = PerturbedGradient().at(here)
+    there = here.moved(model.step(0.1).vector)
+    model = PerturbedGradient().at(there, model)
+    second = model.step(10.0)
     assert second.norm == pytest.approx(1.1 * 0.1 * there.gradient_norm)
     assert second.curvature == pytest.approx(1.0)  # seen along the first
-    rejected = PerturbedGradient().solve(there, 0.01, second)
-    assert rejected.norm == pytest.approx(0.01)
+    assert model.step(0.01).norm == pytest.approx(0.01)
 
 
 def test_perturbations_have_their_length():

@@ -57,7 +57,7 @@ def models() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def test_contract(name, model, radius):
     hessian, gradient = models()[model]
     here = quadratic(hessian, gradient).at(np.zeros(len(gradient)))
-    step = SOLVERS[name].solve(here, radius)
+    step = SOLVERS[name].at(here).step(radius)
     vector = step.vector
     assert np.linalg.norm(vector) <= radius * (1 + 1e-9)
     assert step.norm == pytest.approx(np.linalg.norm(vector))
@@ -88,7 +88,7 @@ def test_contract(name, model, radius):
 def test_agrees_with_the_exact_solver_where_the_step_is_interior(name):
     hessian, gradient = models()["positive"]
     here = quadratic(hessian, gradient).at(np.zeros(8))
-    step = SOLVERS[name].solve(here, 100.0)
+    step = SOLVERS[name].at(here).step(100.0)
     tolerance = 0.2 if name in ("tcg", "hybrid") else 1e-5
     newton = -np.linalg.solve(hessian, gradient)
     assert np.linalg.norm(step.vector - newton) <= tolerance * np.linalg.norm(newton)
@@ -109,7 +109,7 @@ def test_dense_solvers_work_on_any_manifold(name, manifold):
         euclidean_hessian=lambda x, v: 6 * weights * x * v,
     )
     here = problem.at(point)
-    step = SOLVERS[name].solve(here, 0.3)
+    step = SOLVERS[name].at(here).step(0.3)
     matrix = here.hessian_matrix()
     gradient = here.basis.coordinates(here.gradient)
     best = solve_subproblem(matrix, gradient, 0.3).model_decrease
@@ -124,7 +124,7 @@ def test_steps_along_negative_curvature_where_the_gradient_vanishes(name):
     hessian = np.diag([-2.0, 1.0, 3.0])
     here = quadratic(hessian, np.zeros(3)).at(np.zeros(3))
     assert here.curvature.side(Threshold(1e-6)) == -1
-    step = SOLVERS[name].solve(here, 0.7)
+    step = SOLVERS[name].at(here).step(0.7)
     np.testing.assert_allclose(np.abs(step.vector), [0.7, 0.0, 0.0], atol=1e-6)
     assert step.predicted_decrease == pytest.approx(0.49)
 
@@ -134,7 +134,7 @@ def test_sign_of_the_curvature_step_follows_the_gradient(sign):
     hessian = np.diag([-2.0, 1.0, 3.0])
     here = quadratic(hessian, np.array([sign * 1e-9, 0.0, 0.0])).at(np.zeros(3))
     assert here.curvature.side(Threshold(1e-6)) == -1
-    step = riemtr.TruncatedCG().solve(here, 0.5)
+    step = riemtr.TruncatedCG().at(here).step(0.5)
     assert step.ended is Ended.CURVATURE_START
     assert step.vector[0] == pytest.approx(-sign * 0.5)
 
@@ -142,7 +142,7 @@ def test_sign_of_the_curvature_step_follows_the_gradient(sign):
 def test_no_curvature_is_asked_for_where_the_gradient_is_large():
     hessian, gradient = models()["indefinite"]
     here = quadratic(hessian, gradient).at(np.zeros(8))
-    riemtr.TruncatedCG().solve(here, 0.1)
+    riemtr.TruncatedCG().at(here).step(0.1)
     assert here.known_curvature is None
     assert here.counts.hessian_products <= 2
 
@@ -151,11 +151,12 @@ def test_truncated_cg_reuses_products_for_a_smaller_radius():
     hessian, gradient = models()["positive"]
     here = quadratic(hessian, gradient).at(np.zeros(8))
     solver = riemtr.TruncatedCG(kappa=1e-8)
-    first = solver.solve(here, 10.0)
+    model = solver.at(here)
+    model.step(10.0)
     used = here.counts.hessian_products
     for radius in (1.0, 0.5, 0.01):
-        second = solver.solve(here, radius, first)
-        fresh = solver.solve(quadratic(hessian, gradient).at(np.zeros(8)), radius)
+        second = model.step(radius)
+        fresh = solver.at(quadratic(hessian, gradient).at(np.zeros(8))).step(radius)
         np.testing.assert_array_equal(second.vector, fresh.vector)
     assert here.counts.hessian_products == used
 
@@ -163,7 +164,7 @@ def test_truncated_cg_reuses_products_for_a_smaller_radius():
 def test_truncated_cg_is_exact_in_as_many_steps_as_dimensions():
     hessian, gradient = models()["positive"]
     here = quadratic(hessian, gradient).at(np.zeros(8))
-    step = riemtr.TruncatedCG(kappa=1e-12).solve(here, 100.0)
+    step = riemtr.TruncatedCG(kappa=1e-12).at(here).step(100.0)
     np.testing.assert_allclose(step.vector, -np.linalg.solve(hessian, gradient), rtol=1e-8)
     assert here.counts.hessian_products <= 8
 
@@ -179,7 +180,7 @@ def test_perfect_preconditioner_needs_one_product():
         preconditioner=lambda point, vector: np.linalg.solve(hessian, vector),
     )
     here = problem.at(np.zeros(8))
-    step = riemtr.TruncatedCG().solve(here, 100.0)
+    step = riemtr.TruncatedCG().at(here).step(100.0)
     np.testing.assert_allclose(step.vector, -np.linalg.solve(hessian, gradient), rtol=1e-10)
     assert here.counts.hessian_products == 1
 
@@ -203,18 +204,18 @@ def test_the_matrix_is_formed_after_a_step_of_cg_well_inside_the_ball(room, matr
     point = riemtr.PracticalTRM().solve(problem, rng=0).point
     here, there = (problem.at(problem.manifold.retraction(point, d)) for d in 1e-2 * np.eye(6)[:2])
     part = riemtr.HybridSubproblem()
-    newton = part.solve(here, 100.0).norm
-    step = part.solve(here, room * newton)
+    newton = part.at(here).step(100.0).norm
+    model = part.at(here)
+    assert not model.step(room * newton).on_boundary
     assert here.counts.hessian_matrices == 0
-    assert not step.on_boundary
-    part.solve(there, room * newton, step)
+    part.at(there, model).step(room * newton)
     assert there.counts.hessian_matrices == matrices
 
 
 def test_zero_gradient_without_known_curvature_gives_a_zero_step():
     here = quadratic(np.eye(3), np.zeros(3)).at(np.zeros(3))
     for solver in SOLVERS.values():
-        step = solver.solve(here, 1.0)
+        step = solver.at(here).step(1.0)
         assert step.norm <= 1e-6
         assert math.isclose(step.predicted_decrease, 0.0, abs_tol=1e-12)
 
@@ -226,9 +227,10 @@ def test_the_factor_of_one_stage_serves_the_next():
     first, second = (riemtr.dictionary_problem(data, mu).at(nearby) for mu in (1.0, 0.95))
     part = riemtr.HybridSubproblem()
     first.step_matrix()
-    step = part.solve(first, 1.0)
+    model = part.at(first)
+    model.step(1.0)
     assert first.counts.hessian_matrices == 1
-    step = part.solve(second, 1.0, step)
+    step = part.at(second, model).step(1.0)
     assert second.counts.hessian_matrices == 0
     assert 0 < second.counts.hessian_products <= part.budget
     assert np.linalg.norm(second.gradient + step.hessian_vector) < 0.1 * second.gradient_norm
@@ -248,9 +250,10 @@ def test_contract_at_the_points_that_follow(name, radius, kind):
         euclidean_hessian=lambda x, v: 2 * weights * v + 6 * x**2 * v,
     )
     accuracy = 1e-4 if kind is np.float32 else 1e-9
-    here, step = problem.at(riemtr.Sphere(30).random_point(rng).astype(kind)), None
+    here, model = problem.at(riemtr.Sphere(30).random_point(rng).astype(kind)), None
     for _ in range(6):
-        step = SOLVERS[name].solve(here, radius, step)
+        model = SOLVERS[name].at(here, model)
+        step = model.step(radius)
         image = here.hessian(step.vector)
         assert step.vector.dtype == kind
         assert step.norm <= radius * (1 + accuracy)
@@ -283,12 +286,13 @@ def test_a_factor_from_before_does_not_hide_curvature_that_is_known():
     problem = riemtr.Problem(riemtr.Sphere(3), lambda x: x @ matrix @ x)
     part = riemtr.HybridSubproblem(cg=riemtr.TruncatedCG(max_products=1))
     before = problem.at(problem.manifold.retraction(np.eye(3)[0], np.array([0.0, 1e-2, 1e-2])))
-    step = part.solve(problem.at(before.point), 10.0)
-    assert step.ended is Ended.PRODUCT_LIMIT
-    step = part.solve(before, 10.0, step)
+    model = part.at(problem.at(before.point))
+    assert model.step(10.0).ended is Ended.PRODUCT_LIMIT
+    model = part.at(before, model)
+    model.step(10.0)
     assert before.has_matrix
     saddle = problem.at(np.eye(3)[1])
     assert saddle.curvature.side(Threshold(1e-6)) == -1
-    step = part.solve(saddle, 0.5, step)
+    step = part.at(saddle, model).step(0.5)
     assert step.norm == pytest.approx(0.5)
     assert step.predicted_decrease > 0.0

@@ -68,7 +68,7 @@ def test_the_whole_krylov_space_holds_the_minimiser(least, weight):
     values, gradient = np.linspace(least, 5.0, 8), rng.standard_normal(8)
     hessian = (basis * values) @ basis.T
     here = quadratic(hessian, gradient).at(np.zeros(8))
-    step = riemtr.CubicKrylov(kappa=1e-12).solve(here, weight)
+    step = riemtr.CubicKrylov(kappa=1e-12).at(here).step(weight)
     found, multiplier = basis.T @ step.vector, weight * step.norm
     check_global(values, basis.T @ gradient, weight, found, multiplier, 1e-9)
     np.testing.assert_allclose(step.hessian_vector, hessian @ step.vector, atol=1e-9 * step.norm)
@@ -83,10 +83,11 @@ def test_a_larger_weight_takes_no_further_products():
     hessian, gradient = factor @ factor.T, rng.standard_normal(6)
     part = riemtr.CubicKrylov(kappa=1e-12)
     here = quadratic(hessian, gradient).at(np.zeros(6))
-    first = part.solve(here, 0.1)
+    model = part.at(here)
+    model.step(0.1)
     used = here.counts.hessian_products
-    second = part.solve(here, 10.0, first)
-    fresh = part.solve(quadratic(hessian, gradient).at(np.zeros(6)), 10.0)
+    second = model.step(10.0)
+    fresh = part.at(quadratic(hessian, gradient).at(np.zeros(6))).step(10.0)
     np.testing.assert_array_equal(second.vector, fresh.vector)
     assert here.counts.hessian_products == used
 
@@ -94,17 +95,17 @@ def test_a_larger_weight_takes_no_further_products():
 def test_a_weight_that_does_not_matter_leaves_the_newton_step():
     hessian, gradient = np.diag([1.0, 2.0, 3.0]), np.ones(3)
     here = quadratic(hessian, gradient).at(np.zeros(3))
-    step = riemtr.CubicKrylov(kappa=1e-12).solve(here, 1e-9)
+    step = riemtr.CubicKrylov(kappa=1e-12).at(here).step(1e-9)
     np.testing.assert_allclose(step.vector, -gradient / hessian.diagonal(), rtol=1e-7)
     assert (step.ended, step.on_boundary) == (Ended.INTERIOR, False)
-    limited = riemtr.CubicKrylov().solve(here, 100.0)
+    limited = riemtr.CubicKrylov().at(here).step(100.0)
     assert (limited.ended, limited.on_boundary) == (Ended.BOUNDARY, True)
 
 
 def test_negative_curvature_is_followed_where_the_gradient_vanishes():
     here = quadratic(np.diag([-2.0, 1.0, 3.0]), np.zeros(3)).at(np.zeros(3))
     assert here.curvature.side(Threshold(1e-6)) == -1
-    step = riemtr.CubicKrylov().solve(here, 10.0)
+    step = riemtr.CubicKrylov().at(here).step(10.0)
     # The minimiser of -t^2 + 10 t^3 / 3 is at 0.2.
     np.testing.assert_allclose(np.abs(step.vector), [0.2, 0.0, 0.0], atol=1e-6)
 

@@ -155,11 +155,12 @@ def test_a_rejected_step_is_not_preconditioned_anew():
     case = riemtr.problems.build("rayleigh", rng=0, n=40)
     cg, problem = riemtr.TruncatedCG(), case.problem
     here = problem.at(problem.random_point(1))
-    first = cg.solve(here, 1.0)
-    there = problem.at(problem.manifold.retraction(here.point, first.vector))
-    second = cg.solve(there, 1.0, first)
+    model = cg.at(here)
+    there = problem.at(problem.manifold.retraction(here.point, model.step(1.0).vector))
+    model = cg.at(there, model)
+    second = model.step(1.0)
     known = there.counts.hessian_products
-    again = cg.solve(there, 0.25 * second.norm, second)
+    again = model.step(0.25 * second.norm)
     assert there.counts.hessian_products == known
     assert again.norm == pytest.approx(0.25 * second.norm)
 

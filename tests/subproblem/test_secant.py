@@ -80,13 +80,13 @@ def quadratic(hessian, gradient):
 
 
 def walk(part, problem, points, radius=10.0):
-    """Return the last step of a run along given points."""
-    before, step = problem.at(points[0]), None
+    """Return the last step of a run along given points, and the model that it is of."""
+    model = part.at(problem.at(points[0]))
     for point in points[1:]:
-        step = part.solve(before, radius, step)
-        step = step._replace(vector=point - before.point)
-        before = problem.at(point)
-    return part.solve(before, radius, step), before
+        model.step(radius)
+        model.vector = point - model.here.point
+        model = part.at(problem.at(point), model)
+    return model.step(radius), model
 
 
 @pytest.mark.parametrize("memory", [1, 2, 5])
@@ -95,7 +95,8 @@ def test_the_model_is_that_of_the_last_steps(memory):
     factor = rng.standard_normal((7, 7))
     hessian, gradient = factor @ factor.T + np.eye(7), rng.standard_normal(7)
     points = rng.standard_normal((5, 7))
-    step, here = walk(riemtr.SecantSubproblem(memory), quadratic(hessian, gradient), points)
+    step, model = walk(riemtr.SecantSubproblem(memory), quadratic(hessian, gradient), points)
+    here = model.here
     steps = np.diff(points, axis=0)[-memory:]
     changes = steps @ hessian
     scale = changes[-1] @ changes[-1] / (steps[-1] @ changes[-1])
@@ -113,26 +114,25 @@ def test_the_model_is_that_of_the_last_steps(memory):
 def test_pairs_of_negative_curvature_are_left_out():
     hessian = np.diag([1.0, -1.0, 2.0])
     points = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 1.0, 0.0]])
-    step, here = walk(riemtr.SecantSubproblem(), quadratic(hessian, np.zeros(3)), points)
+    step, model = walk(riemtr.SecantSubproblem(), quadratic(hessian, np.zeros(3)), points)
     # What is left is the first pair alone, with curvature 1 in all directions.
-    np.testing.assert_allclose(step.vector, -here.gradient)
+    np.testing.assert_allclose(step.vector, -model.here.gradient)
 
 
 def test_after_a_rejected_step_nothing_is_computed_anew():
     rng = np.random.default_rng(1)
     problem = quadratic(np.diag([1.0, 3.0, 9.0]), np.ones(3))
     part = riemtr.SecantSubproblem()
-    step, here = walk(part, problem, rng.standard_normal((4, 3)))
-    again = part.solve(here, 0.01, step)
-    assert again.norm == pytest.approx(0.01)
-    assert again.memory is step.memory
-    assert here.counts.gradients == 1
+    step, model = walk(part, problem, rng.standard_normal((4, 3)))
+    assert model.step(0.01).norm == pytest.approx(0.01)
+    assert model.here.counts.gradients == 1
+    np.testing.assert_array_equal(model.step(10.0).vector, step.vector)
 
 
 def test_known_negative_curvature_is_followed_where_the_gradient_vanishes():
     here = quadratic(np.diag([-2.0, 1.0, 3.0]), np.zeros(3)).at(np.zeros(3))
     assert here.curvature.side(Threshold(1e-6)) == -1
-    step = riemtr.SecantSubproblem().solve(here, 0.7)
+    step = riemtr.SecantSubproblem().at(here).step(0.7)
     np.testing.assert_allclose(np.abs(step.vector), [0.7, 0.0, 0.0], atol=1e-6)
 
 

@@ -25,7 +25,7 @@ def model(hessian, gradient, preconditioner=None):
 
 def test_products_are_limited():
     here = model(np.diag(np.arange(1.0, 21.0)), np.ones(20))
-    step = riemtr.TruncatedCG(kappa=1e-10, max_products=2).solve(here, 1e3)
+    step = riemtr.TruncatedCG(kappa=1e-10, max_products=2).at(here).step(1e3)
     assert here.counts.hessian_products == 2
     assert step.ended is Ended.PRODUCT_LIMIT
 
@@ -42,7 +42,7 @@ def test_a_preconditioned_step_ends_on_the_boundary(seed):
     gradient = rng.standard_normal(n)
     here = model(hessian, gradient, lambda x, v: inverse @ v)
     for radius in (0.1, 1.0, 10.0):
-        step = riemtr.TruncatedCG().solve(here, radius)
+        step = riemtr.TruncatedCG().at(here).step(radius)
         assert step.on_boundary
         assert np.linalg.norm(step.vector) == pytest.approx(radius)
         np.testing.assert_allclose(step.hessian_vector, hessian @ step.vector, atol=1e-9)
@@ -64,7 +64,7 @@ def test_a_preconditioner_that_is_not_positive_definite_is_named(preconditioner,
     message = f"preconditioner must be positive definite.*it is -?{value} for the gradient"
     here = model(np.diag([1.0, 3.0]), np.array([3.0, 4.0]), preconditioner)
     with pytest.raises(ValueError, match=message):
-        riemtr.TruncatedCG().solve(here, 1.0)
+        riemtr.TruncatedCG().at(here).step(1.0)
     with pytest.raises(ValueError, match=message):
         riemtr.PracticalTRM().solve(here.problem, np.zeros(2))
 
@@ -73,14 +73,14 @@ def test_a_preconditioner_that_is_not_positive_definite_is_named(preconditioner,
 def test_the_size_of_a_preconditioner_does_not_matter(scale):
     hessian, gradient = np.diag([1.0, 3.0]), np.array([3.0, 4.0])
     here = model(hessian, gradient, lambda x, v: scale * v / hessian.diagonal())
-    step = riemtr.TruncatedCG().solve(here, 10.0)
+    step = riemtr.TruncatedCG().at(here).step(10.0)
     np.testing.assert_allclose(step.vector, -gradient / hessian.diagonal(), rtol=1e-12)
     assert here.counts.hessian_products == 1
 
 
 def test_at_a_critical_point_no_preconditioner_is_to_blame():
     here = model(np.eye(2), np.zeros(2), lambda x, v: v)
-    assert riemtr.TruncatedCG().solve(here, 1.0).norm == 0.0
+    assert riemtr.TruncatedCG().at(here).step(1.0).norm == 0.0
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])
@@ -88,8 +88,8 @@ def test_the_step_does_not_depend_on_the_unit_of_the_cost(scale):
     rng = np.random.default_rng(0)
     hessian = np.diag(rng.uniform(1.0, 2.0, 8))
     gradient = rng.standard_normal(8)
-    plain = riemtr.TruncatedCG(kappa=1e-8).solve(model(hessian, gradient), 10.0)
-    scaled = riemtr.TruncatedCG(kappa=1e-8).solve(model(scale * hessian, scale * gradient), 10.0)
+    plain = riemtr.TruncatedCG(kappa=1e-8).at(model(hessian, gradient)).step(10.0)
+    scaled = riemtr.TruncatedCG(kappa=1e-8).at(model(scale * hessian, scale * gradient)).step(10.0)
     np.testing.assert_allclose(scaled.vector, plain.vector, rtol=1e-12)
     np.testing.assert_allclose(scaled.vector, -gradient / hessian.diagonal(), rtol=1e-6)
 
