@@ -23,7 +23,7 @@ from scipy.linalg import lapack
 from riemtr.errors import require
 from riemtr.subproblem.dense import solve_subproblem
 from riemtr.subproblem.exact import eigendecomposition, solve_exact
-from riemtr.subproblem.more_sorensen import solve_near_exact
+from riemtr.subproblem.near_exact import solve_near_exact
 
 LIMIT = 2.0  # the ratio to eigh that must not be exceeded
 KINDS = ("easy", "hard", "nearly hard", "interior")

@@ -1,4 +1,23 @@
-"""Other people's recovery methods, and the estimate that every method returns."""
+r"""Other people's recovery methods, and the estimate that every method returns.
+
+Both maximize how far the rows of A Z are from Gaussian over orthogonal A, for whitened data Z.
+
+Zhai, Yang, Liao, Wright and Ma, *Complete Dictionary Learning via l4-Norm Maximization over the
+Orthogonal Group* (2020). For whitened data Z = Q X, with X sparse and Q orthogonal, the rows of
+the orthogonal A that maximizes |A Z|_4^4 are near the columns of Q: the entries of A Z are
+spikiest where A Z is sparse. Only near, since the l4 norm of finitely many samples peaks
+elsewhere than its expectation.
+
+For whitened data Y, one sample a column, it alternates between coefficients and direction in
+
+.. math:: \min_{|q| = 1,\, x} \tfrac12 |q'Y - x|^2 + \psi(x),
+
+x by shrinking q'Y, q by normalising Yx (Qu, Sun and Wright, *Finding a sparse vector in a
+subspace*, 2014, of which the paper's conclusion speaks). With psi = lambda \|x\|_1 the shrinkage
+is soft thresholding, and the cost that q minimises a Huber function; shrinkage to z - mu tanh(z /
+mu) makes it the paper's log-cosh. Over orthogonal matrices in place of q it is the method of the
+companion paper's experiment on images.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +63,6 @@ RecoveryMethod = Callable[[np.ndarray, int], Estimate]
 
 
 # -- independent component analysis as recovery methods: Picard-O and FastICA. Extra ``ica`` ------
-# Both maximize how far the rows of A Z are from Gaussian over orthogonal A, for whitened data Z.
 
 TOLERANCE = 1e-6  # theirs, of different quantities; tighter ones often end in rounding
 MAX_ITERATIONS = 5000
@@ -96,11 +114,6 @@ def _estimate(rows: np.ndarray, iterations: int, caught: list[Any]) -> Estimate:
 
 
 # -- matching, stretching, projection: the l4 fixed point for complete dictionaries ---------------
-# Zhai, Yang, Liao, Wright and Ma, *Complete Dictionary Learning via l4-Norm Maximization over the
-# Orthogonal Group* (2020). For whitened data Z = Q X, with X sparse and Q orthogonal, the rows of
-# the orthogonal A that maximizes |A Z|_4^4 are near the columns of Q: the entries of A Z are
-# spikiest where A Z is sparse. Only near, since the l4 norm of finitely many samples peaks
-# elsewhere than its expectation.
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,15 +202,6 @@ def msp(data: np.ndarray, seed: int) -> Estimate:
 
 
 # -- the alternating direction method, for the paper's cost and for whole dictionaries ------------
-# For whitened data Y, one sample a column, it alternates between coefficients and direction in
-#
-# .. math:: \min_{|q| = 1,\, x} \tfrac12 |q'Y - x|^2 + \psi(x),
-#
-# x by shrinking q'Y, q by normalising Yx (Qu, Sun and Wright, *Finding a sparse vector in a
-# subspace*, 2014, of which the paper's conclusion speaks). With psi = lambda \|x\|_1 the shrinkage
-# is soft thresholding, and the cost that q minimises a Huber function; shrinkage to z - mu tanh(z /
-# mu) makes it the paper's log-cosh. Over orthogonal matrices in place of q it is the method of the
-# companion paper's experiment on images.
 
 # Threshold of a whole dictionary's coefficients, where the data have variance 1: Qu, Sun and
 # Wright's 1 / sqrt(p) for rows of length 1.

@@ -1,14 +1,12 @@
 """L2: the trust-region subproblem, minimise a quadratic model over a ball in the tangent space."""
 
+from riemtr.subproblem.baselines import CurvilinearPath, PerturbedGradient, RandomizedCG
 from riemtr.subproblem.cubic import CubicKrylov
-from riemtr.subproblem.curvilinear import CurvilinearPath
 from riemtr.subproblem.dense import solve_subproblem
-from riemtr.subproblem.gradient_step import PerturbedGradient
 from riemtr.subproblem.hybrid import HybridSubproblem
-from riemtr.subproblem.randomized_cg import RandomizedCG
+from riemtr.subproblem.model import Ended, FreshModel, Model, Step, SubproblemSolver
 from riemtr.subproblem.secant import SecantSubproblem
 from riemtr.subproblem.solution import SubproblemSolution
-from riemtr.subproblem.step import Ended, FreshModel, Model, Step, SubproblemSolver
 from riemtr.subproblem.tangent import ExactSubproblem, NearExactSubproblem, SDPSubproblem
 from riemtr.subproblem.truncated_cg import TruncatedCG
 

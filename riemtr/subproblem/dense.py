@@ -13,11 +13,9 @@ from riemtr.manifolds import Euclidean
 from riemtr.problem import Problem
 from riemtr.problem.curvature import Threshold
 from riemtr.subproblem.exact import solve_exact_dense
-from riemtr.subproblem.normalised import solve_normalised
-from riemtr.subproblem.scaling import largest_magnitude
+from riemtr.subproblem.model import Ended
 from riemtr.subproblem.sdp import solve_lifted
-from riemtr.subproblem.solution import SubproblemSolution
-from riemtr.subproblem.step import Ended
+from riemtr.subproblem.solution import SubproblemSolution, largest_magnitude, solve_normalised
 from riemtr.subproblem.truncated_cg import TruncatedCG
 
 __all__ = ["SubproblemSolution", "solve_subproblem"]

@@ -18,8 +18,14 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from riemtr.subproblem.scaling import largest_magnitude, ldexp, ldexp_array, scale_if_needed
-from riemtr.subproblem.solution import SubproblemSolution, kkt_residual
+from riemtr.subproblem.solution import (
+    SubproblemSolution,
+    kkt_residual,
+    largest_magnitude,
+    ldexp,
+    ldexp_array,
+    scale_if_needed,
+)
 
 _EPS = float(np.finfo(float).eps)
 _MAX_NEWTON = 200  # about ten are needed; the bound only guarantees an end

@@ -24,7 +24,7 @@ from scipy.linalg.lapack import dpotrs
 
 from riemtr.arguments import integer
 from riemtr.problem import Evaluation
-from riemtr.subproblem.step import Ended, Model, Step
+from riemtr.subproblem.model import Ended, Model, Step
 from riemtr.subproblem.tangent import check_loss, dense_step, near_exact
 from riemtr.subproblem.truncated_cg import (
     CGModel,

@@ -18,8 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from riemtr.errors import require
-from riemtr.subproblem.normalised import solve_normalised
-from riemtr.subproblem.solution import SubproblemSolution
+from riemtr.subproblem.solution import SubproblemSolution, solve_normalised
 
 # How Clarabel may end: how near to a solution is told by the residual of the step.
 _USABLE = ("Solved", "AlmostSolved", "InsufficientProgress")

@@ -13,10 +13,10 @@ import numpy as np
 from riemtr.arguments import is_real
 from riemtr.problem import Evaluation
 from riemtr.subproblem.exact import solve_exact
-from riemtr.subproblem.more_sorensen import NearExactSolution, solve_near_exact
+from riemtr.subproblem.model import Ended, FreshModel, Model, Step, make_step
+from riemtr.subproblem.near_exact import NearExactSolution, solve_near_exact
 from riemtr.subproblem.sdp import solve_lifted
 from riemtr.subproblem.solution import SubproblemSolution
-from riemtr.subproblem.step import Ended, FreshModel, Model, Step, make_step
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from riemtr.arguments import integer, is_real
 from riemtr.errors import NonFiniteHessianError
 from riemtr.manifolds.arrays import as_real, from_real
 from riemtr.problem import Evaluation
-from riemtr.subproblem.step import Ended, Model, Step, make_step, no_step
+from riemtr.subproblem.model import Ended, Model, Step, make_step, no_step
 
 # Size of a preconditioner from which on its squares are not safe, in single precision either.
 _LARGE = 1e12

@@ -6,7 +6,7 @@ import pytest
 import riemtr
 from riemtr.problem import Threshold
 from riemtr.subproblem import Ended
-from riemtr.subproblem.cubic_model import minimise_cubic
+from riemtr.subproblem.cubic import minimise_cubic
 
 
 def check_global(curvatures, linear, weight, found, multiplier, accuracy=1e-12):

@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 
 from riemtr.subproblem.exact import solve_exact_dense
-from riemtr.subproblem.more_sorensen import solve_near_exact
+from riemtr.subproblem.near_exact import solve_near_exact
 
 SPECTRA = {
     "positive definite": lambda rng, n: 10.0 ** rng.uniform(-3, 1, n),

@@ -6,7 +6,7 @@ import pytest
 import riemtr
 from riemtr.problem import Threshold
 from riemtr.subproblem import Ended
-from riemtr.subproblem.secant_model import SecantModel
+from riemtr.subproblem.secant import SecantModel
 
 
 def bfgs(scale, steps, changes):

@@ -10,12 +10,19 @@ more than ``D = (g'(H + lambda I)^-1 g + lambda radius^2) / 2`` for any ``lambda
 - ``alpha s`` with ``alpha = radius/|s|``: ``A (1 - alpha)^2 / (A + lambda radius^2)``,
 - ``s + tau u`` for a unit ``u`` (the hard case, ``u`` near the leftmost eigenvector):
   ``tau^2 u'(H + lambda I)u / (A + lambda radius^2)``.
+
+A few Lanczos steps or inverse iterations estimate the leftmost eigenvector, which is needed only to
+a fraction of the tolerance.
+
+The root of ``|s(lambda)| = radius``, with ``(H + lambda I) s = -g``, lies right of the pole at
+``-lambda_1(H)``. Each factorization, successful or not, narrows the interval that holds it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +30,6 @@ from scipy.linalg import lapack
 
 from riemtr.problem.cholesky import indefinite_direction, shifted_cholesky
 from riemtr.subproblem.exact import solve_exact_dense
-from riemtr.subproblem.leftmost import Leftmost, inverse_iteration, lanczos
-from riemtr.subproblem.multiplier_bounds import MultiplierBounds
 
 _SMALL, _LARGE = 1e-60, 1e60  # beyond these, squares and their products get near the limits
 
@@ -245,3 +250,145 @@ def _by_eigendecomposition(
         factor=None,
         factorizations=factorizations,
     )
+
+
+# -- cheap estimates of the leftmost eigenvector of a dense symmetric matrix ----------------------
+
+_LANCZOS_STEPS = 6
+_INVERSE_ITERATIONS = 3
+
+
+class Leftmost(NamedTuple):
+    """An estimate of the leftmost eigenvector of ``H``: unit ``u``, ``H u``, ``u'H u``."""
+
+    vector: np.ndarray
+    image: np.ndarray
+    curvature: float
+    error: float  # |H u - (u'H u) u|, or 0 where it was not computed
+
+
+def lanczos(hessian: np.ndarray, start: np.ndarray) -> Leftmost:
+    """Refine a guess of the leftmost eigenvector by a few Lanczos steps."""
+    basis = [start]
+    diagonal: list[float] = []
+    off_diagonal: list[float] = []
+    for _ in range(min(_LANCZOS_STEPS, start.shape[0])):
+        image = hessian.dot(basis[-1])
+        diagonal.append(float(image.dot(basis[-1])))
+        image -= diagonal[-1] * basis[-1]
+        if off_diagonal:
+            image -= off_diagonal[-1] * basis[-2]
+        off_diagonal.append(math.sqrt(image.dot(image)))
+        if off_diagonal[-1] <= 1e-8 * (abs(diagonal[-1]) + off_diagonal[0]):
+            break  # an invariant subspace
+        basis.append(image / off_diagonal[-1])
+    size = len(diagonal)
+    vectors = lapack.dstev(np.array(diagonal), np.array(off_diagonal[: size - 1] or [0.0]))[1]
+    return _estimate(hessian, vectors[:, 0].dot(np.array(basis[:size])))
+
+
+def inverse_iteration(factor: np.ndarray, shift: float, start: Leftmost | None) -> Leftmost:
+    """Refine an estimate of the leftmost eigenvector with ``R'R = H + shift I``."""
+    vector = _starting_direction(factor.shape[0]) if start is None else start.vector
+    for _ in range(_INVERSE_ITERATIONS):
+        previous = vector
+        solved = lapack.dpotrs(factor, previous)[0]
+        length = math.sqrt(solved.dot(solved))
+        vector = solved / length
+    image = previous / length - shift * vector
+    return Leftmost(vector, image, float(vector.dot(image)), 0.0)
+
+
+def _estimate(hessian: np.ndarray, vector: np.ndarray) -> Leftmost:
+    vector = vector / math.sqrt(vector.dot(vector))
+    image = hessian.dot(vector)
+    curvature = float(vector.dot(image))
+    residual = image - curvature * vector
+    return Leftmost(vector, image, curvature, math.sqrt(residual.dot(residual)))
+
+
+@lru_cache(maxsize=32)
+def _starting_direction(n: int) -> np.ndarray:
+    """Return a fixed unit vector that is orthogonal to no eigenvector one meets in practice."""
+    vector = np.cos(0.7 * np.arange(1, n + 1) ** 2) + 0.1
+    vector /= math.sqrt(vector.dot(vector))
+    vector.flags.writeable = False
+    return vector
+
+
+# -- where the multiplier of a trust-region step can be, and where to look for it next ------------
+
+_EPS = float(np.finfo(float).eps)
+
+
+class MultiplierBounds:
+    """The interval that holds the optimal multiplier, and where in it to look next."""
+
+    def __init__(
+        self,
+        hessian: np.ndarray,
+        gradient: np.ndarray,
+        frobenius: float,
+        gradient_norm: float,
+        radius: float,
+        tolerance: float,
+    ) -> None:
+        self.hessian = hessian
+        self.frobenius = frobenius
+        self.slope = gradient_norm / radius
+        self.tolerance = tolerance
+        self.rounding = gradient.shape[0] * _EPS * frobenius
+        self.failed = False  # whether a factorization was
+        self.upper = math.inf
+        self.lower = 0.0
+        if gradient_norm > 0.0:
+            # Jensen's inequality, for |s|^2 as a weighted mean of 1/(lambda_i + lambda)^2.
+            unit = gradient / gradient_norm
+            self.lower = max(0.0, self.slope - float(unit.dot(hessian.dot(unit))))
+
+    def after_failure(self, multiplier: float, leftmost: Leftmost) -> float:
+        """``H + multiplier I`` is not positive definite: the root lies to the right.
+
+        Look just to the right of the estimated pole; bisect where the estimate has proved poor.
+        """
+        self.lower = max(self.lower, multiplier, -leftmost.curvature)
+        self.upper = min(self.upper, max(self.lower, self._upper_bound()))
+        if self.failed and leftmost.error > 0.5 * self.lower:
+            return max(math.sqrt(self.lower * self.upper), 0.99 * self.lower + 0.01 * self.upper)
+        self.failed = True
+        return self._right_of_pole(leftmost.error - leftmost.curvature)
+
+    def rise(self, multiplier: float, newton: float) -> float:
+        """``|s| > radius``: Newton's method does not overshoot from this side."""
+        self.lower = max(self.lower, multiplier)
+        return newton
+
+    def fall(self, multiplier: float, newton: float, leftmost: Leftmost) -> float:
+        """``|s| < radius``: Newton's multiplier is a lower bound, and so is the pole's estimate."""
+        self.upper = min(self.upper, multiplier)
+        pole = -leftmost.curvature
+        if newton > max(pole, self.lower):
+            self.lower = newton
+            return newton
+        self.lower = max(self.lower, newton, pole)
+        if self.lower == 0.0 and not self.failed:
+            return 0.0
+        return self._right_of_pole(self.lower)
+
+    def _upper_bound(self) -> float:
+        """Bound the root from the entries of the Hessian.
+
+        With ``m`` the mean of the eigenvalues and ``d`` their standard deviation, the smallest is
+        at least ``m - d sqrt(n-1)`` (Wolkowicz and Styan, 1980). Where that is tight the slack
+        leaves room for a factorization.
+        """
+        n = self.hessian.shape[0]
+        mean = float(self.hessian.diagonal().sum()) / n
+        deviation = math.sqrt(max(0.0, self.frobenius * self.frobenius / n - mean * mean))
+        pole = max(0.0, deviation * math.sqrt(n - 1) - mean)
+        return (1.0 + self.tolerance) * pole + self.slope + 10.0 * self.rounding
+
+    def _right_of_pole(self, farthest: float) -> float:
+        """Return a multiplier where the hard case ends and the easy one is left of its root."""
+        near = max(self.lower * (1.0 + 0.5 * self.tolerance), 0.5 * (self.lower + farthest))
+        return max(min(near, 0.5 * (self.lower + self.upper)), self.rounding)
