@@ -23,7 +23,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,17 @@ from riemtr.identity import difference
 
 Record = dict[str, Any]
 """Arrays by name, and whatever JSON knows."""
+
+
+class Numbers(NamedTuple):
+    """An array of numbers in a record: its shape, and whether all of them are finite."""
+
+    shape: tuple[int, ...]
+    finite: bool = True
+
+
+Form = Mapping[str, type | Numbers]
+"""The entries of a record by name: arrays, and the types of the others."""
 
 # The bytes "riem" in the header of the file, by which a store is told from other databases.
 _APPLICATION = 0x7269656D
@@ -155,15 +166,24 @@ class Store:
     def __exit__(self, *details: Any) -> None:
         self.close()
 
-    def recall(self, key: str, work: Callable[[], Record]) -> Record:
+    def recall(self, key: str, work: Callable[[], Record], form: Form | None = None) -> Record:
         """Return the record of a key; where there is none, do the work and keep it.
 
         A record that cannot be written is worth more than its copy on the disk: there is a warning,
-        once, and the work goes on.
+        once, and the work goes on. A checksum keeps damage out of a record, but anybody can write
+        one with the right checksum: a record that does not have the form is an error.
         """
         with self._lock:
             known = self.records.get(key)
         if known is not None:
+            wrong = _mistake(known, form or {})
+            if wrong:
+                path = "in memory" if self.path is None else repr(str(self.path))
+                raise StoreError(
+                    f"{self.kind} {path} holds a record {key!r} that this version of riemtr did "
+                    f"not write ({wrong}): remove the file to start anew, or choose another "
+                    f"{self.kind}"
+                )
             return known
         record = work()
         try:
@@ -326,6 +346,25 @@ def _content(
         )
     damaged = max(row[0] for row in rows) - len(whole)  # numbers are 1, 2, ... without gaps
     return known.pop(_IDENTITY), known, damaged, damaged > 0 or not intact
+
+
+def _mistake(record: Record, form: Form) -> str | None:
+    """Return what a record lacks of its form, in words; None if it has all of it."""
+    for name, kind in form.items():
+        value = record.get(name)
+        if isinstance(kind, Numbers):
+            if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+                return f"{name!r} must be an array of real numbers"
+            if value.shape != kind.shape:
+                return f"{name!r} must have shape {kind.shape}; got {value.shape}"
+            if kind.finite and not np.isfinite(value).all():
+                return f"{name!r} must have finite numbers only"
+        else:
+            try:
+                typed(kind, value, repr(name))
+            except ValueError as error:
+                return str(error)
+    return None
 
 
 def _read(connection: sqlite3.Connection, query: str, *values: Any) -> list[Any] | None:

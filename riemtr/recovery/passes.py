@@ -48,6 +48,7 @@ from riemtr.recovery.solving import (
     RowSolver,
     Solve,
     default_solver,
+    form_of_solve,
     freed,
     solve_deflated,
     solve_jointly,
@@ -55,7 +56,7 @@ from riemtr.recovery.solving import (
 )
 from riemtr.recovery.whitening import Preconditioned
 from riemtr.recovery.zeros import clear_rounding
-from riemtr.store import Record, Store
+from riemtr.store import Form, Record, Store
 
 T = TypeVar("T")
 
@@ -343,7 +344,9 @@ class Run:
         begin = None if near is None else np.linalg.pinv(lift) @ near
         limit = {"iterations": _ROUGH_ITERATIONS} if part.few else {}
         record = self._recall(
-            name, lambda: solve_jointly(data, self._relative, seed, begin, **limit)
+            name,
+            lambda: solve_jointly(data, self._relative, seed, begin, **limit),
+            form_of_solve(len(lift.T), len(lift.T)),
         )
         self.tick("solve", len(lift.T), len(lift.T))
         directions = lift @ record["points"]
@@ -389,6 +392,7 @@ class Run:
         record = self._recall(
             f"solve/{attempt}/{number}",
             lambda: solve_deflated(deflation.complement, self.plan.surrogate, self.solver, seed),
+            form_of_solve(self.white.rank - number, 1),
         )
         return solves_of(record, deflation.lift(record["points"]))[0]
 
@@ -450,7 +454,7 @@ class Run:
         def work() -> Record:
             return asdict(replace((rounder or self.rounder).round(direction), dual=np.empty(0)))
 
-        record = self._recall(name, work)
+        record = self._recall(name, work, Rounding.form_of_record(self.white.rank))
         return Rounding(**{field.name: record[field.name] for field in fields(Rounding)})
 
     def first_row(self) -> Atom:
@@ -622,7 +626,8 @@ class Run:
         begin = columns(chosen)
         others = [columns(each) for each in starts if each is not chosen]
         basis = self._restarted(self.known).rotation[:, len(self.known) :]
-        record = self._recall("refine", lambda: self._refined_record(basis, begin))
+        form = Refined.form_of_record(basis.shape[1])
+        record = self._recall("refine", lambda: self._refined_record(basis, begin), form)
         self.tick("refine", 1, 1)
         self.refined = Refined(**{each.name: record[each.name] for each in fields(Refined)})
         directions = basis @ self.refined.directions
@@ -676,10 +681,10 @@ class Run:
             self.tick("starts", start, wanted - 1)
         return found
 
-    def _recall(self, name: str, work: Callable[[], Record]) -> Record:
+    def _recall(self, name: str, work: Callable[[], Record], form: Form) -> Record:
         """Return the outcome of that name, from the store if it is there."""
         kept = f"beside {len(self.known)}/" if self.known else ""
-        return self.store.recall(kept + name, work)
+        return self.store.recall(kept + name, work, form)
 
     # -- rows -----------------------------------------------------------------------------------
 

@@ -36,9 +36,9 @@ from riemtr.problems.joint_dictionary import (
 )
 from riemtr.problems.surrogates import FIRST_SMOOTHING, LogCosh, NoisySparse, Surrogate
 from riemtr.recovery.evidence import dependence
-from riemtr.recovery.solving import nearest_rotation
+from riemtr.recovery.solving import completed, nearest_rotation
 from riemtr.solvers import TrustRegion
-from riemtr.store import Record
+from riemtr.store import Form, Numbers, Record
 
 FORMS = ("auto", "orthogonal", "full")
 """How rows can be refined."""
@@ -73,6 +73,17 @@ class Refined:
     variances: np.ndarray
     form: str
     iterations: int
+
+    @staticmethod
+    def form_of_record(rows: int) -> Form:
+        """Return the form of the record that :func:`refine` makes of so many rows."""
+        square = (rows, rows)
+        return {
+            "directions": Numbers(square),
+            "variances": Numbers(square, finite=False),
+            "form": str,
+            "iterations": int,
+        }
 
     def standard_errors(self, inverse: np.ndarray) -> np.ndarray:
         """Return the standard error of every atom, relative to its length.
@@ -149,7 +160,7 @@ def _stages(surrogate: Any) -> Iterable[Any]:
 def _descend(problem: Any, point: np.ndarray) -> tuple[np.ndarray, int]:
     tolerance = _TOLERANCE * math.sqrt(len(point))
     solver = TrustRegion(tolerance=tolerance, goal="first-order", max_iterations=_ITERATIONS)
-    result = solver.solve(problem, point.astype(problem.cost.dtype), rng=0)
+    result = completed(solver.solve(problem, point.astype(problem.cost.dtype), rng=0))
     return result.point.astype(np.float64), result.iterations
 
 

@@ -33,6 +33,7 @@ from riemtr.recovery.l1_program import (
     uncertainty,
     unit_vector,
 )
+from riemtr.store import Form, Numbers
 
 _SMALL_ENTRIES = 10**7  # of another type than float64, converted once and not in every product
 _SHORTEST, _LONGEST = 1e-290, 1e290  # directions whose reciprocals are numbers of full precision
@@ -70,6 +71,19 @@ class Rounding:
     dual: np.ndarray
     iterations: int
     method: str
+
+    @staticmethod
+    def form_of_record(n: int) -> Form:
+        """Return the form of the record of a rounding without its dual, in n dimensions."""
+        return {
+            "direction": Numbers((n,)),
+            "solution": Numbers((n,)),
+            "objective": float,
+            "duality_gap": float,
+            "dual": Numbers((0,)),
+            "iterations": int,
+            "method": str,
+        }
 
     @property
     def certified(self) -> bool:

@@ -26,7 +26,7 @@ from riemtr.problems.joint_dictionary import (
 )
 from riemtr.problems.surrogates import LogCosh, Surrogate
 from riemtr.solvers import PracticalTRM, Status, TrustRegion
-from riemtr.store import Record
+from riemtr.store import Form, Numbers, Record
 
 # Gradient norm of a row's solve, over the data's scale.
 _TOLERANCE = 1e-2
@@ -162,14 +162,36 @@ def freed(data: Blocks, directions: np.ndarray, iterations: int) -> np.ndarray:
     for mu in _FREE_SMOOTHINGS:
         tolerance = _FREE_TOLERANCE * math.sqrt(len(directions))
         solver = TrustRegion(tolerance=tolerance, goal="first-order", max_iterations=iterations)
-        point = solver.solve(full_problem(data, LogCosh(mu)), point, rng=0).point
+        point = completed(solver.solve(full_problem(data, LogCosh(mu)), point, rng=0)).point
     wide = point.astype(np.float64)
     return wide / np.linalg.norm(wide, axis=0)
 
 
-def _record(result: Any, points: np.ndarray, costs: np.ndarray) -> Record:
+def completed(result: Any) -> Any:
+    """Return the result of a solver, or raise Ctrl-C if that ended the solver early.
+
+    A solver returns its best point after Ctrl-C, which must not be taken for its outcome.
+    """
     if getattr(result, "status", None) is Status.INTERRUPTED:
-        raise KeyboardInterrupt  # what was interrupted must not be taken for an outcome
+        raise KeyboardInterrupt
+    return result
+
+
+def form_of_solve(dimension: int, rows: int) -> Form:
+    """Return the form of the record of a solve for so many rows."""
+    return {
+        "points": Numbers((dimension, rows)),
+        "costs": Numbers((rows,)),
+        "gradient_norm": float,
+        "iterations": int,
+        "seconds": float,
+        "converged": bool,
+        "status": str,
+    }
+
+
+def _record(result: Any, points: np.ndarray, costs: np.ndarray) -> Record:
+    completed(result)
     return {
         "points": points,
         "costs": costs,

@@ -26,6 +26,7 @@ from riemtr.data import (
 from riemtr.errors import OtherRunError
 from riemtr.problems.surrogates import LogCosh
 from riemtr.recovery import precondition, recover_dictionary, recover_row
+from riemtr.store import Store, StoreError, read_store
 
 
 def draw(n=8, p=1000, theta=0.2, condition_number=10.0, seed=0, **options):
@@ -597,6 +598,83 @@ def test_killed_at_random_moments_it_ends_bit_for_bit_where_it_would_have(tmp_pa
         np.testing.assert_array_equal(found["X"], expected.coefficients)
         np.testing.assert_array_equal(found["Q"], expected.directions)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["Y.npy", "found.npz", "run.sqlite"]
+
+
+INTERRUPTED_CHILD = """
+import os, signal, sys, threading, time
+import numpy as np
+from riemtr.recovery import recover_dictionary
+
+Y, folder = np.load(sys.argv[1]), sys.argv[2]
+
+
+def recovered(delay, **options):
+    timers = []
+
+    def watch(now):
+        if delay is not None and now.stage == "refine" and now.done == 0:
+            timers.append(threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)))
+            timers[0].start()
+
+    try:
+        return recover_dictionary(Y, rng=0, progress=watch, **options)
+    finally:
+        for timer in timers:
+            timer.cancel()
+            timer.join()
+
+
+whole = recovered(None)
+raised = 0
+for number, share in enumerate((0.0, 0.1, 0.2, 0.35, 0.5, 0.7)):
+    path = f"{folder}/{number}.sqlite"
+    try:
+        found = recovered(share * whole.seconds, checkpoint=path)
+    except KeyboardInterrupt:
+        raised += 1
+        found = recovered(None, checkpoint=path)
+    assert found.dictionary.tobytes() == whole.dictionary.tobytes(), share
+    assert found.coefficients.tobytes() == whole.coefficients.tobytes(), share
+print(raised)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal that the process sends to itself")
+def test_ctrl_c_during_the_refinement_is_raised_and_leaves_nothing_half_done(tmp_path):
+    """The recovery raises, or it ends bit for bit as if nothing had happened."""
+    np.save(tmp_path / "Y.npy", draw(n=24, p=20000, theta=0.1, noise=0.02).observations)
+    environment = {**os.environ, "PYTHONPATH": str(Path(riemtr.__file__).parents[1])}
+    command = [sys.executable, "-c", INTERRUPTED_CHILD, str(tmp_path / "Y.npy"), str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 2
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "named"),
+    [
+        (
+            "joint/0",
+            {"points": np.ones((2, 2))},
+            r"'points' must have shape \(5, 5\); got \(2, 2\)",
+        ),
+        ("joint/0", {"points": np.full((5, 5), np.nan)}, "'points' must have finite numbers only"),
+        ("joint/0", {"status": 3}, "'status' must be a text; got 3"),
+        ("joint/0", {"costs": None}, "'costs' must be an array of real numbers"),
+        ("refine", {"directions": np.ones((5, 5), complex)}, "'directions' must be an array of re"),
+        ("refine", {"iterations": "many"}, "'iterations' must be a whole number; got 'many'"),
+    ],
+)
+def test_a_record_that_riemtr_did_not_write_is_refused_in_a_sentence(tmp_path, key, change, named):
+    Y, path = draw(n=5, p=500, noise=0.01).observations, tmp_path / "run.sqlite"
+    recover_dictionary(Y, rng=2, checkpoint=path)
+    identity, records, _ = read_store(path, "checkpoint")
+    records[key] = {**records[key], **change}
+    path.unlink()
+    with Store(path, identity) as store:
+        store.keep(records)
+    with pytest.raises(StoreError, match=f"{key}.*{named}.*remove the file"):
+        recover_dictionary(Y, rng=2, checkpoint=path)
 
 
 def test_interrupted_with_a_checkpoint_it_says_how_to_go_on(tmp_path):
