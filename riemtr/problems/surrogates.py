@@ -2,8 +2,13 @@
 
 The paper takes log cosh and says that any smooth even surrogate would do. A surrogate is an object
 with ``derivatives(rows)``, which returns h, h' and h'' of every entry of an array of coefficients,
-one row of it per direction. It may have ``easier(scale)``: surrogates to pass on the way from a
-random start, smoothest first, for rows of that root mean square.
+one row of it per direction. It may have two more methods:
+
+* ``easier(scale)`` yields surrogates to pass on the way from a random start, smoothest first, for
+  rows of that root mean square.
+* ``scaled(factor)`` returns the surrogate for rows that are ``factor`` times as large. All rows are
+  solved for together at root mean square 1. Without preconditioning they are divided by their size
+  for that, and a surrogate without this method meets the divided rows as it is.
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ from riemtr.errors import ArgumentError, unknown_name
 FIRST_SMOOTHING = 1.0
 # The smoothing parameter, as such a share, at which rows have settled in their basins.
 ROUGH_SMOOTHING = 0.1
+# Less smooths nothing, and its inverse overflows: the least parameter for rows in other units.
+LEAST_SMOOTHING = 1e-30
 # The factor between the smoothing parameters of two stages.
 _SMOOTHING_FACTOR = 0.3
 # Rounds of expectation maximization, of which some ten are needed, and where they end early.
@@ -85,6 +92,10 @@ class LogCosh:
         inverse *= 4.0 / self.mu
         return value, slope, inverse
 
+    def scaled(self, factor: float) -> LogCosh:
+        """Return the one for rows that are ``factor`` times as large."""
+        return LogCosh(max(self.mu * factor, LEAST_SMOOTHING))
+
     def rough(self) -> LogCosh:
         """Return one as sharp as random starts need, for rows of root mean square 1."""
         return LogCosh(max(self.mu, ROUGH_SMOOTHING))
@@ -121,6 +132,10 @@ class Huber:
         value = np.where(within, size * size / (2.0 * self.mu), size - 0.5 * self.mu)
         slope = np.clip(rows / rows.dtype.type(self.mu), -1.0, 1.0)
         return value, slope, within.astype(rows.dtype) / rows.dtype.type(self.mu)
+
+    def scaled(self, factor: float) -> Huber:
+        """Return the one for rows that are ``factor`` times as large."""
+        return Huber(max(self.mu * factor, LEAST_SMOOTHING))
 
     def rough(self) -> Huber:
         """Return one as sharp as random starts need, for rows of root mean square 1."""
@@ -233,6 +248,18 @@ class NoisySparse:
             if abs(share - before) < _SETTLED:
                 break
         return NoisySparse(np.full(len(rows), share), narrow * sizes, wide * sizes)
+
+
+def scaled(surrogate: Any, factor: float) -> Any:
+    """Return the surrogate for rows that are ``factor`` times as large, or itself if it has none.
+
+    Examples
+    --------
+    >>> scaled(LogCosh(0.5), 4.0), scaled(Quartic(), 4.0)
+    (LogCosh(mu=2.0), Quartic())
+    """
+    own = getattr(surrogate, "scaled", None)
+    return surrogate if own is None or factor == 1.0 else own(factor)
 
 
 SURROGATES: dict[str, Any] = {"log-cosh": LogCosh, "huber": Huber, "l4": Quartic}

@@ -24,7 +24,7 @@ import numpy as np
 from riemtr.data.blocks import Blocks, gram
 from riemtr.data.partitioned import Partitioned
 from riemtr.executors import Helpers
-from riemtr.problems.surrogates import Surrogate
+from riemtr.problems.surrogates import Surrogate, scaled
 from riemtr.progress import Progress, Watcher
 from riemtr.recovery.deflation import Deflation
 from riemtr.recovery.evidence import (
@@ -431,10 +431,7 @@ class Run:
     @property
     def _relative(self) -> Any:
         """The surrogate for samples of root mean square 1."""
-        mu = getattr(self.plan.surrogate, "mu", None)
-        if mu is None:
-            return self.plan.surrogate
-        return replace(self.plan.surrogate, mu=mu / self.scale)  # type: ignore[type-var]
+        return scaled(self.plan.surrogate, 1.0 / self.scale)
 
     def _is_uneven(self) -> bool:
         """Whether a few loud samples outweigh the others."""

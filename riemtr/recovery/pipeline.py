@@ -20,7 +20,7 @@ from riemtr.errors import ArgumentError, unknown_name
 from riemtr.executors import Helpers
 from riemtr.executors import jobs as number_of_jobs
 from riemtr.identity import describe, digest
-from riemtr.problems.surrogates import LogCosh, Surrogate, as_surrogate
+from riemtr.problems.surrogates import LEAST_SMOOTHING, LogCosh, Surrogate, as_surrogate, scaled
 from riemtr.progress import Progress, Watcher, watching
 from riemtr.recovery.passes import ORDERS, Plan, Run
 from riemtr.recovery.refining import FORMS
@@ -31,7 +31,6 @@ from riemtr.recovery.whitening import Preconditioned, check_range, in_safe_units
 from riemtr.recovery.whitening import precondition as whiten
 from riemtr.store import Store, read_store
 
-_LEAST_MU = 1e-30  # over the size of scaled data: less smooths nothing, and its inverse overflows
 _WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
 
 
@@ -79,8 +78,9 @@ def recover_dictionary(
         :mod:`riemtr.interop`, to solve for one row after the other. By default all rows are solved
         for at once by the trust-region method, since rounding supplies the digits.
     surrogate : {"log-cosh", "huber", "l4"} or object
-        The smooth function in place of the l1 norm; an object of your own has ``derivatives(rows)``
-        as in :mod:`riemtr.problems.surrogates`.
+        The smooth function in place of the l1 norm. An object of your own has ``derivatives(rows)``
+        and, if its shape depends on the size of the rows, ``scaled(factor)``, as in
+        :mod:`riemtr.problems.surrogates`; its other attributes are left alone.
     precondition : bool
         Whiten the data first; turn it off for orthogonal dictionaries or whitened data only. Costs
         and objectives are then in the units of Y, too.
@@ -162,7 +162,7 @@ def recover_dictionary(
             watch(Progress("precondition", 1, 1, time.perf_counter() - begin))
             return Run(
                 white,
-                replace(plan, mu=_scaled(mu, unit), surrogate=_in_unit(plan.surrogate, unit)),
+                replace(plan, mu=_scaled(mu, unit), surrogate=scaled(plan.surrogate, unit)),
                 unit=unit,
                 owned=white.data is not data,
                 constant=constant,
@@ -296,14 +296,6 @@ def _one_more_row(block: np.ndarray) -> np.ndarray:
     return np.vstack([block, np.ones((1, block.shape[1]), dtype=block.dtype)])
 
 
-def _in_unit(surrogate: Surrogate, unit: float) -> Surrogate:
-    """Return a surrogate for data scaled by that unit."""
-    mu = getattr(surrogate, "mu", None)
-    if mu is None or unit == 1.0:
-        return surrogate
-    return replace(surrogate, mu=_scaled(mu, unit))  # type: ignore[type-var]
-
-
 def _prepare(
     data: Matrix, precondition: bool, rank: int | str | None, pool: Executor | None = None
 ) -> tuple[Preconditioned, float]:
@@ -337,7 +329,7 @@ def _prepare(
 
 def _scaled(mu: float, unit: float) -> float:
     """Return mu for data scaled by that unit."""
-    return float(mu) if unit == 1.0 else max(float(mu) * unit, _LEAST_MU)
+    return float(mu) if unit == 1.0 else max(float(mu) * unit, LEAST_SMOOTHING)
 
 
 def _seed(rng: Any, checkpoint: str | os.PathLike[str] | None) -> int:

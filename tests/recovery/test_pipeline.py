@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -368,17 +369,68 @@ def test_with_any_surrogate_exactly_sparse_data_are_recovered_exactly(surrogate)
         assert found.count("proved") == 8
 
 
-def test_a_surrogate_of_your_own_serves():
-    class Pseudo:
-        """sqrt(z^2 + 0.1^2), another smooth magnitude."""
+class Pseudo:
+    """sqrt(z^2 + 0.1^2), another smooth magnitude."""
 
-        def derivatives(self, rows):
-            root = np.sqrt(rows * rows + rows.dtype.type(0.01))
-            return root, rows / root, rows.dtype.type(0.01) / root**3
+    def derivatives(self, rows):
+        root = np.sqrt(rows * rows + rows.dtype.type(0.01))
+        return root, rows / root, rows.dtype.type(0.01) / root**3
 
-    sample = draw(n=6, p=1500)
-    found = recover_dictionary(sample.observations, rng=0, surrogate=Pseudo())
-    assert max(errors(found, sample)) < 1e-12
+
+class PseudoWithMu(Pseudo):
+    """The same in a class that is no dataclass, and has an attribute mu."""
+
+    mu = 0.1
+
+
+@dataclass(frozen=True)
+class FrozenPseudo:
+    """The same in a dataclass, whose field has any name."""
+
+    width: float = 0.1
+
+    def derivatives(self, rows):
+        square = rows.dtype.type(self.width**2)
+        root = np.sqrt(rows * rows + square)
+        return root, rows / root, square / root**3
+
+
+@dataclass(frozen=True)
+class FrozenPseudoWithMu(Pseudo):
+    """The same in a dataclass with a field mu."""
+
+    mu: float = 0.1
+
+
+@dataclass(frozen=True)
+class ScaledPseudo(FrozenPseudo):
+    """The same, which follows the size of the rows."""
+
+    def scaled(self, factor):
+        return ScaledPseudo(self.width * factor)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("precondition", [True, False])
+@pytest.mark.parametrize(
+    "kind", [Pseudo, PseudoWithMu, FrozenPseudo, FrozenPseudoWithMu, ScaledPseudo]
+)
+def test_a_surrogate_of_your_own_serves(kind, precondition, noise):
+    condition_number = 10.0 if precondition else 1.0
+    sample = draw(n=6, p=1500, condition_number=condition_number, noise=noise)
+    Y, options = sample.observations, {"surrogate": kind(), "precondition": precondition}
+    found = recover_dictionary(Y, rng=0, **options)
+    assert dictionary_error(found.dictionary, sample.dictionary) < (0.1 if noise else 1e-12)
+    rows = recover_dictionary(Y, rng=0, order="rows", **options)
+    assert dictionary_error(rows.dictionary, sample.dictionary) < (0.1 if noise else 1e-12)
+
+
+def test_a_surrogate_that_can_be_scaled_serves_in_any_unit():
+    sample = draw(n=6, p=1500, condition_number=1.0)
+    for unit in (1e-200, 1e-3, 1e3, 1e200):
+        options = {"surrogate": ScaledPseudo(0.1 * unit), "precondition": False}
+        found = recover_dictionary(unit * sample.observations, rng=0, **options)
+        assert dictionary_error(found.dictionary, sample.dictionary) < 1e-12
 
 
 def test_from_k_seeds_every_row_is_counted_in_the_others():
