@@ -108,13 +108,11 @@ class Krylov:
             vector = vector / vector.real.dtype.type(here.norm(vector) or 1.0)
         self._vector = vector
         self._before: np.ndarray | None = None
-        self._rows = np.zeros((0, 0))
-        self._stored = 0
+        self._kept: list[np.ndarray] = []
+        self._rows = np.zeros((0, 0))  # of what is kept, while vectors are orthogonalised
         self._room = max(STORED_ENTRIES // max(as_real(vector).size, 1), _FEWEST_STORED)
         self._most = min(_MAX_STEPS, _MOST_REPEATED * self.dim)
-        # Where not all vectors are kept, the directions of CG go along: one of negative curvature
-        # is there the moment that the recurrence knows of any.
-        self._conjugate = None if self._room >= self._most else _Conjugate()
+        self._conjugate: _Conjugate | None = None
         self._enough = 2.0 * self.dim / math.pi / FAILURE_PROBABILITY**2
         self._chain = _Chain(math.nan)
 
@@ -122,18 +120,13 @@ class Krylov:
         """Take one more step; products are known to a relative accuracy."""
         here, vector, before = self._here, self._vector, self._before
         image = here.hessian(vector)
-        flat = as_real(vector)
-        if self._stored < self._room:
-            if self._stored >= len(self._rows):
-                self._rows = _enlarged(self._rows, self._stored, self._room, flat)
-            self._rows[self._stored] = flat
-            self._stored += 1
         alpha = here.inner(vector, image)
-        if self._conjugate is not None:
-            beta = self.offdiagonal[-1] if self.offdiagonal else 0.0
-            self._conjugate.advance(here, vector, alpha, beta)
         self.diagonal.append(alpha)
         self.steps += 1
+        if len(self._kept) < self._room:
+            self._kept.append(vector)
+        else:
+            self._conjugated(vector)
         remainder = image - alpha * vector
         if before is not None:
             beta = self.offdiagonal[-1]
@@ -144,10 +137,14 @@ class Krylov:
         if len(here.symmetries):
             remainder = here.across(remainder)
         residual = here.norm(remainder)
-        cheap = self._stored * flat.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
-        self._orthogonal = self._orthogonal and cheap and self._stored == self.steps
+        flat, stored = as_real(vector), len(self._kept)
+        cheap = stored * flat.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
+        self._orthogonal = self._orthogonal and cheap and stored == self.steps
         if self._orthogonal:
-            known = self._rows[: self._stored]
+            if stored > len(self._rows):
+                self._rows = _enlarged(self._rows, stored - 1, self._room, flat)
+            self._rows[stored - 1] = flat
+            known = self._rows[:stored]
             for _ in range(2):
                 flat = as_real(remainder)
                 remainder = from_real(flat - (known @ flat) @ known, remainder)
@@ -167,6 +164,19 @@ class Krylov:
         if not self.at_limit:
             self._largest_offdiagonal = max(self._largest_offdiagonal, residual)
             self._before, self._vector = vector, remainder / remainder.dtype.type(residual)
+
+    def _conjugated(self, vector: np.ndarray) -> None:
+        """Take a vector that is not kept into account.
+
+        The directions of CG go along from then on: one of negative curvature is there the moment
+        that the recurrence knows of any.
+        """
+        if self._conjugate is None:
+            self._conjugate = _Conjugate()
+            betas = [0.0, *self.offdiagonal]
+            for before in zip(self._kept, self.diagonal, betas, strict=False):
+                self._conjugate.advance(self._here, *before)
+        self._conjugate.advance(self._here, vector, self.diagonal[-1], self.offdiagonal[-1])
 
     def side_of(self, x: float) -> int:
         """Return 1 if no eigenvalue is at x or left of it, -1 if a Ritz value is, 0 otherwise.
@@ -238,9 +248,10 @@ class Krylov:
         The curvature along it and the norm of its residual come second and third. All are those of
         the smallest Ritz value where all vectors were kept.
         """
-        value, _, coefficients = self._ends(self._stored)
-        residual = self.offdiagonal[self._stored - 1] * abs(float(coefficients[-1]))
-        total = from_real(coefficients @ self._rows[: self._stored], self._vector)
+        stored = len(self._kept)
+        value, _, coefficients = self._ends(stored)
+        residual = self.offdiagonal[stored - 1] * abs(float(coefficients[-1]))
+        total = self._combined(coefficients)
         return total / total.real.dtype.type(self._here.norm(total)), value, residual
 
     def descent(self, smallest: float) -> np.ndarray | None:
@@ -248,7 +259,7 @@ class Krylov:
 
         None where there is none of a decent share of that.
         """
-        if self._stored == self.steps:
+        if len(self._kept) == self.steps:
             return self.best_kept()[0]
         conjugate = self._conjugate
         if conjugate is None or not conjugate.curvature < _DECENT * smallest:
@@ -260,14 +271,12 @@ class Krylov:
 
         The vectors that were not kept are computed a second time.
         """
-        here, count = self._here, self._stored
+        here, count = self._here, len(self._kept)
         if count == self.steps:
             return self.best_kept()[0]
         *_, coefficients = self._ends(self.steps)
-        total = from_real(coefficients[:count] @ self._rows[:count], self._vector)
-        before, vector = (
-            from_real(self._rows[row].copy(), self._vector) for row in (count - 2, count - 1)
-        )
+        total = self._combined(coefficients)
+        before, vector = self._kept[-2:]
         for step in range(count - 1, self.steps - 1):
             remainder = here.hessian(vector) - self.diagonal[step] * vector
             remainder -= self.offdiagonal[step - 1] * before
@@ -275,6 +284,15 @@ class Krylov:
             before, vector = vector, remainder / self.offdiagonal[step]
             total += float(coefficients[step + 1]) * vector
         return total / total.real.dtype.type(here.norm(total))
+
+    def _combined(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return the kept vectors times the first of some coefficients."""
+        pairs = zip(coefficients.tolist(), self._kept, strict=False)
+        share, vector = next(pairs)
+        total = share * vector
+        for share, vector in pairs:
+            total += share * vector
+        return total
 
 
 class _Conjugate:

@@ -304,14 +304,14 @@ def test_memory_is_bounded_and_changes_no_decision(room, smallest, monkeypatch):
     side = plenty.curvature.side(Threshold(1e-6))
     plenty.curvature.estimate(Threshold(1e-6))
     assert side == np.sign(smallest)
-    assert plenty.curvature._krylov._stored == plenty.curvature._krylov.steps
+    assert len(plenty.curvature._krylov._kept) == plenty.curvature._krylov.steps
 
     monkeypatch.setattr(module, "STORED_ENTRIES", room * size)
     here = diagonal(spectrum)
     assert here.curvature.side(Threshold(1e-6)) == side
     here.curvature.estimate(Threshold(1e-6))
     krylov = here.curvature._krylov
-    assert len(krylov._rows) <= max(room, 3) < krylov.steps
+    assert len(krylov._kept) <= max(room, 3) < krylov.steps
     # The recurrence knows the same of the spectrum, to rounding.
     assert krylov.steps == plenty.curvature._krylov.steps
     for name in ("min_eigenvalue", "max_eigenvalue", "lower_bound"):
@@ -367,7 +367,7 @@ def test_a_direction_to_follow_needs_no_second_pass(monkeypatch):
     here = diagonal(spectrum)
     assert here.curvature.side(Threshold(1e-6)) == -1
     krylov = here.curvature._krylov
-    assert krylov._stored < krylov.steps
+    assert len(krylov._kept) < krylov.steps
     assert here.counts.hessian_products == krylov.steps + 1  # which confirms the direction
     direction = here.curvature.direction
     assert np.linalg.norm(direction) == pytest.approx(1.0)
