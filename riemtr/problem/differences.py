@@ -672,8 +672,9 @@ def image(
 ) -> Measured:
     """Return the change of the gradient along a unit vector: the image under the true Hessian.
 
-    Two gradients do where they agree with what is stated. ``error`` is a norm. It is infinite where
-    differences approach no limit, and ``length`` is NaN where gradients are not to be had.
+    Two gradients do where they agree with what is stated to rounding, or four, whose extrapolation
+    does. ``error`` is a norm. It is infinite where differences approach no limit, and ``length`` is
+    NaN where gradients are not to be had.
 
     Parameters
     ----------
@@ -691,16 +692,26 @@ def image(
     rounding = 2.0 * RULE.roundings * rounding
     best = Measured(0.0 * vector, math.inf, usual)
     try:
-        first = _gradient_difference(here, vector, usual)
-        gap = here.norm(first - stated)
-        if gap <= rounding / usual and not exact:
-            return Measured(first, gap + rounding / usual, usual)
+        long = _gradient_difference(here, vector, usual)
+        gap, noise = here.norm(long - stated), rounding / usual
+        if gap <= noise:
+            return Measured(long, gap + noise, usual)
+        middle = _gradient_difference(here, vector, 0.5 * usual)
+        coarse = (1 / 3) * (4.0 * middle - long)
+        gap, noise = here.norm(coarse - stated), 3.0 * noise
+        if gap <= noise:
+            return Measured(coarse, gap + noise, usual)
+        known = {usual: long, 0.5 * usual: middle}
         lengths = [usual / RULE.change**number for number in range(RULE.ladders)]
         if length < lengths[-1]:
             lengths.append(length)
         for t in lengths:
-            differences = [_gradient_difference(here, vector, share * t) for share in _RUNGS]
-            errors = [rounding / (share * t) for share in _RUNGS]
+            rungs = [share * t for share in _RUNGS]
+            differences = [
+                known[rung] if rung in known else _gradient_difference(here, vector, rung)
+                for rung in rungs
+            ]
+            errors = [rounding / rung for rung in rungs]
             measured = extrapolated(differences, errors, t, here.norm)
             if math.isfinite(best.error) and not measured.error < best.error:
                 # Shorter lengths are no better: what is more than rounding is noise.
