@@ -157,8 +157,8 @@ class Curvature:
         A run needs a direction to follow out of a saddle; here it is found to a few percent, and a
         saddle is told from a maximizer.
         """
-        self.side(threshold)
-        if self._krylov is not None and self.is_negative and not self._in_detail:
+        decided = self.side(threshold) > 0
+        if self._krylov is not None and self.is_negative and not (decided or self._in_detail):
             self._in_detail = True
             self._refined(threshold)
         if math.isnan(self.max_eigenvalue) and not self.limited:

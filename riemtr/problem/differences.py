@@ -11,6 +11,7 @@ turn out too long or too short, others are taken.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -309,40 +310,57 @@ class Line:
         self.reach = here.reach(direction)
         self._stretch = stretch
         self._costs: dict[float, float] = {}
+        self._asked: set[float] = set()
         self.ladders: list[Ladder] = []
-
-    @property
-    def longest(self) -> float:
-        """The longest length at which the cost was asked."""
-        return max(map(abs, self._costs), default=0.0)
 
     def stretched(self, factor: float) -> Line:
         """Return the same line with other lengths."""
         return Line(self.here, self.direction, self._geodesic, factor * self._stretch)
 
-    def first_fall(self, known: float) -> float:
+    def first_fall(self, known: float, slope: float = 0.0, begin: float = 0.0) -> float:
         """Return the place where the cost first falls clearly; 0 if it rises before, or never does.
 
-        Lengths grow until the cost changes by more than its noise, on each side. What it does first
-        decides: a way that rises is closed, whatever comes behind.
+        The first length, on each side, at which the cost changes by more than its noise decides: a
+        way that rises is closed, whatever comes behind. A way that is level at its two farthest
+        lengths is level.
 
         Parameters
         ----------
         known : float
             By how much a cost may be lower without a word, as it is on the last bit of the way.
+        slope : float
+            A slope that is known, along which a cost may be lower without a word.
+        begin : float
+            A length below which no change is looked for.
         """
         shortest = RULE.shortest * math.sqrt(self.here.precision)
         count = math.ceil(math.log(RULE.farthest / shortest, RULE.farther))
         lengths = self.reach * np.geomspace(shortest, RULE.farthest, count)
-        for side in (lengths, -lengths):
-            for t in map(float, side):
-                change = self.cost(t) - self.here.cost
-                noise = RULE.sure * self.noise_at(t)
+        lengths = lengths[min(int(np.count_nonzero(lengths < begin)), count - 1) :]
+        for side in (lengths.tolist(), (-lengths).tolist()):
+            for t in side[self._levels(side) :]:
+                change, noise = self.cost(t) - self.here.cost, self._doubt(t)
                 if not change <= noise:  # NaN included
                     break
-                if change < -noise - known:
+                if change < -noise - max(known, slope * abs(t)):
                     return t
         return 0.0
+
+    def _levels(self, side: list[float]) -> int:
+        """Return how many of some lengths, the shortest first, are too short for any change."""
+        end = len(side)
+        while end > max(len(side) - 2, 0) and self._is_level(side[end - 1]):
+            end -= 1
+        if end == max(len(side) - 2, 0):
+            return len(side)
+        return bisect_left(side, True, hi=end, key=lambda t: not self._is_level(t))
+
+    def _is_level(self, t: float) -> bool:
+        return abs(self._cost(t) - self.here.cost) <= self._doubt(t)
+
+    def _doubt(self, t: float) -> float:
+        """Return by how much a cost at a distance must differ to be another for sure."""
+        return RULE.sure * self.noise_at(t)
 
     def followed(self, place: float) -> float:
         """Return a place further on, up to which the cost goes on falling."""
@@ -354,6 +372,11 @@ class Line:
 
     def cost(self, t: float) -> float:
         """Return the cost at a distance; NaN where manifold or cost do not reach."""
+        self._asked.add(t)
+        return self._cost(t)
+
+    def _cost(self, t: float) -> float:
+        """Return the cost at a distance that need not be beside the point."""
         if t not in self._costs:
             self._costs[t] = cost_nearby(self.here, t * self.direction, self._move)
         return self._costs[t]
@@ -555,20 +578,20 @@ class Line:
                     return True
         return False
 
-    def fall(self, known: float) -> float:
+    def fall(self, known: float, slope: float = 0.0) -> float:
         """Return by how much a cost looked at is lower than that at the point; 0 if none is.
 
         Parameters
         ----------
-        known : float
-            By how much a cost may be lower without a word, as it is on the last bit of the way.
+        known, slope : float
+            As for :meth:`first_fall`.
         """
-        finite = {t: cost for t, cost in self._costs.items() if math.isfinite(cost)}
+        finite = {t: self._costs[t] for t in self._asked if math.isfinite(self._costs[t])}
         lowest = min(finite, key=finite.__getitem__, default=0.0)
         fall = self.here.cost - finite.get(lowest, self.here.cost)
         shown = RULE.noise * float(max((each.own_noise for each in self.ladders), default=0.0))
         noise = max(shown, self.noise_at(lowest))
-        if not fall > known + RULE.sure * noise:
+        if not fall > max(known, slope * abs(lowest)) + RULE.sure * noise:
             return 0.0
         # Noise is not as low again all around.
         around = np.array([self.cost(share * lowest) for share in RULE.around])
@@ -578,6 +601,15 @@ class Line:
 
 
 # -- answers --------------------------------------------------------------------------------------
+
+
+def line_along(here: Evaluation, direction: np.ndarray) -> Line:
+    """Return the line along a direction, with the costs on it that somebody asked for before."""
+    for line in here.lines:
+        if line.direction is direction or np.array_equal(line.direction, direction):
+            return line
+    here.lines.append(Line(here, direction))
+    return here.lines[-1]
 
 
 def contradicting_slope(here: Evaluation) -> float | None:

@@ -203,6 +203,11 @@ class Evaluation:
             return own
         return tuple(max(a, share * b) for a, b in zip(own, self.past_sizes, strict=True))
 
+    @lazy
+    def lines(self) -> list[Any]:
+        """Lines through the point, with the costs on them that are known."""
+        return []
+
     def reach(self, vector: np.ndarray) -> float:
         """Return the length of a step along a vector that is as long as the point in a factor.
 

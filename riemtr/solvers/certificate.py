@@ -26,6 +26,7 @@ from riemtr.problem.differences import (
     contradicting_bend,
     cost_nearby,
     gradient_noise,
+    line_along,
     turns_unevenly,
 )
 from riemtr.problem.differences import image as gradient_image
@@ -451,7 +452,7 @@ class _Evidence:
         if drawn is not None:
             asked.append((drawn, here.hessian(drawn)))
         for number, (vector, stated) in enumerate(asked):
-            line = Line(here, vector)
+            line = line_along(here, vector)
             bend = here.inner(vector, stated)
             tolerated = known.tolerated(self._tolerances.curvature)
             slope = self._tolerances.slope_at(here, vector, bend, known.size)
@@ -466,8 +467,8 @@ class _Evidence:
                 sentence = self._gradients(vector, stated, measured, number)
             if sentence:
                 return sentence
-        for way in ways[1:] if self.nearness is not None else ():
-            sentence = self._fall(Line(here, way), flat=True)
+        for way, begin in ways[1:] if self.nearness is not None else ():
+            sentence = self._fall(line_along(here, way), True, begin)
             if sentence:
                 return sentence
         clear = known.lower_bound > known.tolerated(self._tolerances.curvature)
@@ -478,19 +479,18 @@ class _Evidence:
             )
         return ""
 
-    def _fall(self, line: Line, flat: bool) -> str:
+    def _fall(self, line: Line, flat: bool, begin: float = 0.0) -> str:
         """Say that a cost beside the point is clearly lower."""
         nearness = self.nearness
         assert nearness is not None
-        known = CLAIM.minimum * nearness.decrease
+        known, slope = CLAIM.minimum * nearness.decrease, 0.0
         if self._tolerances.gradient:  # a slope that the user takes for none
             slope = abs(line.here.inner(line.here.gradient, line.direction))
-            known = max(known, slope * line.longest)
-        place = line.first_fall(known) if flat else 0.0
+        place = line.first_fall(known, slope, begin) if flat else 0.0
         if place:
             fall = line.here.cost - line.cost(place)
             return f"the cost falls by {fall:.1e} over {abs(place):.2g} along a flat direction"
-        fall = line.fall(known)
+        fall = line.fall(known, slope)
         return f"the cost falls by {fall:.1e} beside the point" if fall > 0.0 else ""
 
     def _gradients(self, vector: np.ndarray, stated: Any, along: Measured, number: int) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.problem import Clock, Counts, Evaluation, Problem
-from riemtr.problem.differences import OFF_DOMAIN, UNFINISHED, Line, contradicting_bend
+from riemtr.problem.differences import OFF_DOMAIN, UNFINISHED, contradicting_bend, line_along
 from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.certificate import CLAIM
 from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
@@ -250,16 +250,18 @@ class Run:
         place = 0.0
         if not flat_directions(here, self.tolerances):
             return None
-        tolerated = here.curvature.tolerated(self.tolerances.curvature)
+        known = here.curvature
+        tolerated = known.tolerated(self.tolerances.curvature)
         nearness = self.tolerances.nearness(here)
-        for number, direction in enumerate(flat_directions(here, self.tolerances)):
-            line = Line(here, direction)
+        for number, (direction, begin) in enumerate(flat_directions(here, self.tolerances)):
+            line = line_along(here, direction)
             if number == 0:
                 # What the gradient says along it is compared as well: a wrong one vanishes, too.
-                bend = here.inner(direction, here.hessian(direction))
+                image = known.image if direction is known.direction else None
+                bend = here.inner(direction, here.hessian(direction) if image is None else image)
                 slope = self.tolerances.slope_at(here, direction, bend, self.size)
                 self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
-            place = line.first_fall(CLAIM.minimum * nearness.decrease)
+            place = line.first_fall(CLAIM.minimum * nearness.decrease, begin=begin)
             if place:
                 break
         if not place:

@@ -332,11 +332,12 @@ class SecondOrderPoint(FirstOrderPoint):
         return Reason(Status.CONVERGED) if nearness.near else None
 
 
-def flat_directions(here: Evaluation, tolerances: Tolerances) -> list[np.ndarray]:
+def flat_directions(here: Evaluation, tolerances: Tolerances) -> list[tuple[np.ndarray, float]]:
     """Return the directions of a critical point along which only the cost tells if it falls.
 
     They are that of least curvature, if that is none to tolerance, in units of the factors' sizes
-    where these are far apart, and that of a slope which no curvature explains.
+    where these are far apart, and that of a slope which no curvature explains. Each comes with the
+    length below which no fall along it is seen: that slope shows only where it exceeds the noise.
     """
     known, newton = here.curvature, here.newton
     direction = known.direction
@@ -351,8 +352,8 @@ def flat_directions(here: Evaluation, tolerances: Tolerances) -> list[np.ndarray
         return []
     unexplained = newton.unexplained
     if unexplained is None or newton.residual * here.reach(unexplained) <= newton.noise:
-        return [direction]
-    return [direction, unexplained]
+        return [(direction, 0.0)]
+    return [(direction, 0.0), (unexplained, newton.noise / newton.residual)]
 
 
 class SecondOrder(SecondOrderPoint):
