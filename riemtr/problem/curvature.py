@@ -170,10 +170,7 @@ class Curvature:
             self.products += self._here.counts.hessian_products - before
 
     def settle_positive(self, threshold: Threshold) -> None:
-        """Find out whether the smallest eigenvalue is above zero, where that seems to be so.
-
-        It takes no more than as many products again as the question before.
-        """
+        """Find out whether the smallest eigenvalue is above zero, where that seems to be so."""
         if self.lower_bound > 0.0 or self.is_negative:
             return
         # Next to nothing in many dimensions is a flat direction, or takes too long to be told.
@@ -185,12 +182,20 @@ class Curvature:
             return
         if math.isnan(self.min_eigenvalue):
             self.estimate(Threshold())
+        self.sharpen()
+
+    def sharpen(self) -> None:
+        """Raise the lower bound to a share of the smallest Ritz value, if that is positive.
+
+        It takes no more than as many products again as the questions before.
+        """
         if self._krylov is not None:
             self._most_steps = max(2 * self._krylov.steps, _FEW_PRODUCTS)
-        estimate = math.inf
-        while self.lower_bound <= 0.0 and self.doubt < self.min_eigenvalue < estimate:
+        estimate, wanted = math.inf, _RITZ_SHARE * self.min_eigenvalue
+        while self.lower_bound < wanted and self.doubt < self.min_eigenvalue < estimate:
             estimate = self.min_eigenvalue
-            self._refined(Threshold(absolute=-_RITZ_SHARE * estimate))
+            self._refined(Threshold(absolute=-wanted))
+            wanted = _RITZ_SHARE * self.min_eigenvalue
 
     @property
     def is_negative(self) -> bool:

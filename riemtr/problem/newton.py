@@ -110,8 +110,6 @@ class Newton:
         A unit vector of about that curvature.
     bends_down : bool
         Whether negative curvature was met, so that the model has no minimum.
-    limited : str
-        What kept the step from being computed further; empty if nothing did.
     """
 
     def __init__(self, here: Evaluation):
@@ -123,7 +121,7 @@ class Newton:
         self.residual = self._steepness = here.norm(slope)
         self.decrease, self.least_met, self.weakest_met = 0.0, math.inf, math.inf
         self.bends_down = self._is_solved = False
-        self.limited = "" if math.isfinite(self.residual) else "the gradient is not finite"
+        self._obstacle = "" if math.isfinite(self.residual) else "the gradient is not finite"
         # Vectors of unit length, whose squares neither over- nor underflow.
         unit = slope.dtype.type(self.residual if 0.0 < self.residual < math.inf else 1.0)
         self._left, self.step = -slope / unit, 0.0 * slope
@@ -150,6 +148,12 @@ class Newton:
         """Take the step as far as a first look needs it."""
         while self.residual > RULE.first_look * self._steepness and self._advance():
             pass
+
+    @property
+    def limited(self) -> str:
+        """What keeps the step from being computed further; empty if nothing does."""
+        late = not (self._obstacle or self._is_solved) and self._here.clock.expired
+        return "out of time" if late else self._obstacle
 
     @property
     def is_unknown(self) -> bool:
@@ -184,6 +188,10 @@ class Newton:
     def units_matter(self) -> bool:
         """Whether the sizes of the factors differ so much that curvatures depend on their units."""
         return min(self._weights, default=1.0) < RULE.uneven
+
+    def is_open(self, share: float, least: float) -> bool:
+        """Return whether a larger bound of the eigenvalues, which is positive, says more."""
+        return least > 0.0 and not self.units_matter and self._verdict(share, least) is None
 
     def nearness(self, share: float, least: float, flat: float = 0.0) -> Nearness:
         """Return how far the minimum is, as far as that has to be known.
@@ -284,7 +292,7 @@ class Newton:
         if here.has_matrix or (late and here.manifold.dim <= RULE.most_formed):
             self._guarded(self._solve)
         elif late or self.residual == 0.0:
-            self.limited = "" if self.residual == 0.0 else f"{self._steps} steps of CG"
+            self._obstacle = "" if self.residual == 0.0 else f"{self._steps} steps of CG"
             self._is_solved = True
             return False
         else:
@@ -296,10 +304,10 @@ class Newton:
         try:
             with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked for
                 compute()
-        except OutOfTimeError:
-            self.limited = "out of time"
+        except OutOfTimeError:  # whoever asks again may have time
+            pass
         except (np.linalg.LinAlgError, NonFiniteHessianError, MemoryError) as error:
-            self.limited = str(error) or type(error).__name__
+            self._obstacle = str(error) or type(error).__name__
 
     def _units(self) -> tuple[float, ...]:
         """Return the sizes of the factors over the largest; 1 where symmetries mix the factors."""
@@ -384,8 +392,6 @@ class Newton:
     def _conjugate(self) -> None:
         """Take one step of preconditioned conjugate gradients."""
         here = self._here
-        if here.clock.expired:
-            raise OutOfTimeError("in the Newton step")
         left, scale = self._left, self._steepness
         ahead = self._towards(left) if self._ahead is None else self._ahead
         image = self._weighted(here.across(here.hessian(self._weighted(ahead))))

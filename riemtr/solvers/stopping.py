@@ -87,6 +87,8 @@ class Tolerances:
         """Return how far the nearest minimizer is, by what is known of the curvature at a point."""
         known = here.curvature
         flat = known.tolerated(self.curvature)
+        if here.newton.is_open(self.distance, known.lower_bound):
+            known.sharpen()
         return here.newton.nearness(self.distance, known.lower_bound, flat)
 
 

@@ -13,6 +13,7 @@ import pytest
 from pymanopt.manifolds import Euclidean, Grassmann, Product, PSDFixedRank, Stiefel
 
 import riemtr
+from riemtr.problem import Clock
 from riemtr.solvers.certificate import certify_evaluation, default_tolerances
 
 
@@ -979,3 +980,20 @@ def test_a_hessian_that_is_all_rounding_makes_no_saddle():
             euclidean_hessian=lambda x, v, a=matrix: 2.0 * (a @ v),
         )
         assert riemtr.certify(problem, basis).verdict in ("minimizer", "unresolved")
+
+
+def test_a_distance_that_time_cut_short_is_known_once_there_is_time():
+    weights = np.geomspace(1e-3, 1.0, 40)
+    problem = riemtr.Problem(
+        Euclidean(40),
+        lambda x: float(0.5 * weights @ (x - 1.0) ** 2),
+        euclidean_gradient=lambda x: weights * (x - 1.0),
+        euclidean_hessian=lambda x, v: weights * v,
+    )
+    here = problem.at(np.full(40, 2.0), clock=Clock(0.0))
+    tolerances = default_tolerances(here.precision)
+    assert tolerances.nearness(here).near is None
+    assert here.newton.limited == "out of time"
+    here.clock.limit = math.inf
+    assert tolerances.nearness(here).near is False
+    assert here.newton.limited == ""
