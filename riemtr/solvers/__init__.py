@@ -1,14 +1,15 @@
 """L3: the trust-region loop, its parts, and what comes out of a run."""
 
 from riemtr.solvers import observers
-from riemtr.solvers.arc import ARC
 from riemtr.solvers.baselines import CurvilinearSearch, PaperTRM, PerturbedGD, RandomizedTRM
 from riemtr.solvers.certificate import Certificate, certify
 from riemtr.solvers.distinct import Minimizer
+from riemtr.solvers.foreign import ScipyLBFGSB
 from riemtr.solvers.iteration import Iteration
 from riemtr.solvers.judging import (
     AcceptanceRule,
     AdaptiveRadius,
+    AdaptiveWeight,
     AlwaysAccept,
     FixedRadius,
     RadiusPolicy,
@@ -16,11 +17,9 @@ from riemtr.solvers.judging import (
     SlopeRatioTest,
     Verdict,
 )
-from riemtr.solvers.lbfgs import LBFGS
 from riemtr.solvers.many import ManyResults, solve_many
 from riemtr.solvers.multistart import Multistart, multistart
 from riemtr.solvers.result import Certified, Result, load_result
-from riemtr.solvers.scipy_lbfgsb import ScipyLBFGSB
 from riemtr.solvers.semidefinite import SemidefiniteSolution, relaxed_start, solve_semidefinite
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
@@ -36,13 +35,14 @@ from riemtr.solvers.stopping import (
     Unbounded,
 )
 from riemtr.solvers.trust_region import (
+    ARC,
+    LBFGS,
     ExactTRM,
     PracticalTRM,
     TrustRegion,
     continuation,
     no_warm_up,
 )
-from riemtr.solvers.weights import AdaptiveWeight
 
 __all__ = [
     "ARC",

@@ -18,7 +18,7 @@ from riemtr.problem.differences import OFF_DOMAIN, UNFINISHED, contradicting_ben
 from riemtr.solvers.arguments import check_beginning
 from riemtr.solvers.certificate import CLAIM
 from riemtr.solvers.iteration import Iteration, Observer, history_row, stops
-from riemtr.solvers.judging import Verdict
+from riemtr.solvers.judging import Verdict, as_length, from_length
 from riemtr.solvers.result import Result
 from riemtr.solvers.status import Reason, Status
 from riemtr.solvers.stopping import (
@@ -28,7 +28,6 @@ from riemtr.solvers.stopping import (
     Tolerances,
     flat_directions,
 )
-from riemtr.solvers.weights import as_length, from_length
 from riemtr.subproblem import Model, SecantSubproblem, Step
 from riemtr.summary import plural
 

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from riemtr.arguments import as_integer, check_nonnegative, generator
-from riemtr.errors import ArgumentError, NonFiniteCostError
+from riemtr.errors import ArgumentError, NonFiniteCostError, require
 from riemtr.executors import Workers, hired, jobs, packed, run_all, unpacked
 from riemtr.problem import Problem, as_problem
 from riemtr.problem.books import provide
@@ -154,8 +156,6 @@ class Multistart(Summarised):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw how often each minimizer was reached against its cost; needs the extra ``plot``."""
-        from riemtr.solvers.multistart_plot import plot_minimizers
-
         return plot_minimizers(self, axes)
 
 
@@ -384,3 +384,43 @@ def _check_any(ends: dict[int, Result | Exception]) -> None:
             "the cost"
         )
     raise errors[0]  # type: ignore[misc]
+
+
+# -- minimizers of many starts as a picture -------------------------------------------------------
+
+# Colours of minimizers that are isolated, and of others.
+_ISOLATED, _FLAT = "C0", "C1"
+
+
+def plot_minimizers(runs: Multistart, axes: Any = None) -> Any:
+    """Draw a bar for each cost: how many runs ended there, parted by minimizers.
+
+    Parameters
+    ----------
+    runs : Multistart
+    axes : matplotlib Axes, optional
+        Where to draw; new axes if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if axes is None:
+        _, axes = require("matplotlib.pyplot", extra="plot").subplots(figsize=(7, 4))
+    kinds = runs.kinds
+    for place, kind in enumerate(kinds):
+        bottom = 0
+        for one in kind:
+            colour = _ISOLATED if one.isolated else _FLAT
+            axes.bar(place, one.count, bottom=bottom, color=colour, edgecolor="white")
+            bottom += one.count
+    axes.set_xticks(np.arange(len(kinds)), [f"{kind[0].cost:.6g}" for kind in kinds], rotation=60)
+    axes.set_xlabel("cost")
+    axes.set_ylabel("runs that ended there")
+    number = len(runs.minimizers)
+    starts = sum(result is not None for result in runs.results)
+    axes.set_title(f"{plural(number, 'minimizer')} from {plural(starts, 'start')}")
+    axes.bar(0, 0, color=_ISOLATED, label="strict")
+    axes.bar(0, 0, color=_FLAT, label="with flat directions")
+    axes.legend()
+    return axes
