@@ -13,6 +13,7 @@ import typer
 from riemtr.compare.cases import in_text, parse_value
 from riemtr.errors import ArgumentError
 from riemtr.imports import look_here
+from riemtr.solvers import NAMED
 
 OUTPUT = "What to keep and show"
 """Heading of the options about output."""
@@ -66,15 +67,8 @@ class SolverName(str, Enum):
     exact = "exact"
 
 
-class MethodName(str, Enum):
-    """The methods that solve a single problem, by name."""
-
-    practical = "practical"
-    exact = "exact"
-    lbfgs = "lbfgs"
-    arc = "arc"
-    staircase = "staircase"
-    printed = "printed"
+# The methods that solve a single problem, by name.
+MethodName = Enum("MethodName", {name: name for name in (*NAMED, "staircase")}, type=str)  # type: ignore[misc]
 
 
 # -- settings as they are typed: ``-p n=50`` or ``name:n=50`` of a problem, ``-g n=1,2`` of a grid

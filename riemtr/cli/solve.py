@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -39,22 +39,20 @@ from riemtr.files import (
 )
 from riemtr.problems import Case, Truth, available
 from riemtr.solvers import (
-    ARC,
-    LBFGS,
-    ExactTRM,
-    PaperTRM,
+    NAMED,
     PracticalTRM,
     Result,
-    TrustRegion,
     load_result,
     multistart,
     relaxed_start,
 )
 from riemtr.solvers.arguments import start_point
 from riemtr.solvers.observers import LiveTable
+from riemtr.summary import Summary
 
 _DATA = (".npz", ".json")
 _FIGURES = (".png", ".pdf", ".svg")
+_STAIRCASE = "staircase"
 _method = partial(typer.Option, rich_help_panel="How to solve it")
 
 
@@ -86,7 +84,8 @@ def solve(
             "the best point of all, and is the default there. `exact` takes exact steps within "
             "a fixed radius: the one the paper analyses. `lbfgs` needs no Hessian but for the "
             "certificate. `arc` has a cubic term in place of a radius. `printed` is the paper's "
-            "practical method as printed: plain truncated CG.",
+            "practical method as printed: plain truncated CG. The others are there to be compared "
+            "with.",
         ),
     ] = None,
     radius: Annotated[
@@ -174,87 +173,116 @@ def solve(
     """
     with refusing(ValueError, ImportError, OSError):
         limits = ("tolerance", "curvature_tolerance", "max_iterations", "max_seconds")
-        options = given(locals(), "radius", *limits)
-        if radius is not None and solver is not MethodName.exact:
-            own = "leave it out, or add --solver exact"
-            raise ArgumentError(
-                "radius", "be that of the exact solver, which is fixed", radius, own
-            )
-        method = _METHODS[solver or MethodName.practical](**options)
+        asked = None if solver is None else solver.value
+        method = _method_of(asked, given(locals(), "radius", *limits))
         for target, suffixes in ((out, _DATA), (plot, _FIGURES), (picture, _FIGURES)):
             if target is not None:
                 check_target(target, suffixes, force)
         if plot is not None or picture is not None:
             require("matplotlib", extra="plot")
-        name, named = parse_named(name, known=available())
-        settings = parse_parameters(parameter or [])
-        for twice in sorted(set(settings) & set(named)):
-            raise ArgumentError("parameter", f"be given once; {twice!r} is set twice")
-        settings |= named
         if starts is not None and start is not None:
             raise ArgumentError("starts", "be left out where a start is given", starts)
+        task = _task(name, parameter or [], rng)
+        if picture is not None and task.case.draw is None:
+            own = f"be left out: {task.name} draws none"
+            raise ArgumentError("picture", own, remedy="add --plot")
         begin = None if start is None else read_start(start)
-        case = build_case(name, settings, rng)
-        if picture is not None and case.draw is None:
-            raise ArgumentError("picture", f"be left out: {name} draws none", remedy="add --plot")
-        relaxed = getattr(case.problem.cost, "relaxation", None) is not None
-        if solver is None:
-            climbs = relaxed and start is None and starts is None
-            solver = MethodName.staircase if climbs else MethodName.practical
-        elif solver is MethodName.staircase and not relaxed:
-            raise ArgumentError("solver", f"be another: {name} has no semidefinite relaxation")
-        elif solver is MethodName.staircase and not (start is None and starts is None):
-            raise ArgumentError("solver", "be another where starts are given: it finds its own")
+        chosen = _chosen(asked, task, start is None and starts is None)
         if begin is not None:
-            start_point(case.problem, begin.point if isinstance(begin, Result) else begin, rng)
-    title = f"{name} {format_parameters({**settings, 'rng': rng})}, {solver.value} solver"
-    about = {"problem": name, "parameters": case.parameters, "rng": rng}
+            point = begin.point if isinstance(begin, Result) else begin
+            start_point(task.case.problem, point, rng)
+    title = f"{task.name} {format_parameters(task.about | {'rng': rng})}, {chosen} solver"
+    screen = console()
     if starts is not None:
         visible = progress and not quiet
         with tracing(), refusing(ArgumentError, NonFiniteCostError), shown(visible) as watch:
-            runs = multistart(case.problem, starts, rng, n_jobs, method, progress=watch)
+            runs = multistart(task.case.problem, starts, rng, n_jobs, method, progress=watch)
         if quiet:
             say(runs.summary().line)
         else:
-            screen = console()
             screen.print(f"{title}: {runs.summary().title}", highlight=False)
             screen.print(runs.summary())
-        _save(out, plot, runs.best, runs, title, about, force, quiet)
+        _save(out, plot, runs.best, runs, title, task, force, quiet)
         raise typer.Exit(0 if runs.minimizers and runs.status is None else 1)
-    screen = console()
-    climbed: tuple[tuple[str, str], ...] = ()
-    if solver is MethodName.staircase:
+    more: list[tuple[str, str]] = []
+    if chosen == _STAIRCASE:
         limit = math.inf if max_seconds is None else max_seconds
         with tracing():
-            begin, solution = relaxed_start(case.problem, rng, max_seconds=limit)
-        climbed = (("relaxation", solution.summary().line),)
+            begin, solution = relaxed_start(task.case.problem, rng, max_seconds=limit)
+        more.append(("relaxation", solution.summary().line))
     table = LiveTable(console=screen) if progress and not quiet else nullcontext()
     with tracing(), refusing(NonFiniteCostError), table as observer:
         observers = [] if observer is None else [observer]
-        point = case.start if begin is None else begin
-        result = method.solve(case.problem, point, rng=rng, observers=observers)
+        point = task.case.start if begin is None else begin
+        result = method.solve(task.case.problem, point, rng=rng, observers=observers)
         result.certificate.gap  # noqa: B018  # which the summary does not compute
         result.certificate.distance_bound  # noqa: B018  # which the summary does not compute
-
     if not (quiet or observer is None or screen.is_terminal):
         screen.line()  # rich leaves its last line open there
     if quiet:
         say(result.summary().line)
     else:
-        manifold = case.problem.manifold
-        more = [("searched", f"{manifold} (dimension {manifold.dim})"), *climbed]
-        if case.truth is not None:
-            more.append(("truth", _compared(result, case.truth)))
-        told = result.summary().saying(title, *more)
-        (status, reason), *others = told.pairs
-        screen.print(replace(told, pairs=((status, in_options(reason)), *others)))
-    _save(out, plot, result, result, title, about, force, quiet)
+        screen.print(_explained(result, title, task.case, more))
+    _save(out, plot, result, result, title, task, force, quiet)
     if picture is not None:
         with refusing(OSError):
-            save_picture(picture, case, result.point)
+            save_picture(picture, task.case, result.point)
         if not quiet:
             say(f"saved {picture}")
     raise typer.Exit(0 if result.certified else 1)
+
+
+class _Task(NamedTuple):
+    """What is solved: the name of a problem, its parameters as they were typed, and the case."""
+
+    name: str
+    about: dict[str, Any]
+    rng: int
+    case: Case
+
+
+def _task(name: str, typed: Sequence[str], rng: int) -> _Task:
+    """Build the problem that was typed."""
+    name, named = parse_named(name, known=available())
+    settings = parse_parameters(typed)
+    for twice in sorted(set(settings) & set(named)):
+        raise ArgumentError("parameter", f"be given once; {twice!r} is set twice")
+    settings |= named
+    return _Task(name, settings, rng, build_case(name, settings, rng))
+
+
+def _method_of(solver: str | None, options: dict[str, Any]) -> Any:
+    """Return the solver of a name, with its options."""
+    if "radius" in options and solver != "exact":
+        own = "leave it out, or add --solver exact"
+        kind = "be that of the exact solver, which is fixed"
+        raise ArgumentError("radius", kind, options["radius"], own)
+    if solver == "lbfgs":  # which would otherwise stop at any small gradient
+        options = {"goal": "second-order", **options}
+    return NAMED.get(solver or "", PracticalTRM)(**options)
+
+
+def _chosen(solver: str | None, task: _Task, is_free: bool) -> str:
+    """Return the method, where the staircase is the default if it applies and starts are free."""
+    relaxed = getattr(task.case.problem.cost, "relaxation", None) is not None
+    if solver is None:
+        return _STAIRCASE if relaxed and is_free else "practical"
+    if solver == _STAIRCASE and not relaxed:
+        raise ArgumentError("solver", f"be another: {task.name} has no semidefinite relaxation")
+    if solver == _STAIRCASE and not is_free:
+        raise ArgumentError("solver", "be another where starts are given: it finds its own")
+    return solver
+
+
+def _explained(result: Result, title: str, case: Case, more: list[tuple[str, str]]) -> Summary:
+    """Return the summary of a result, with the truth beside it where that is known."""
+    manifold = case.problem.manifold
+    pairs = [("searched", f"{manifold} (dimension {manifold.dim})"), *more]
+    if case.truth is not None:
+        pairs.append(("truth", _compared(result, case.truth)))
+    summary = result.summary().saying(title, *pairs)
+    (status, reason), *others = summary.pairs
+    return replace(summary, pairs=((status, in_options(reason)), *others))
 
 
 def _save(
@@ -263,29 +291,20 @@ def _save(
     result: Result,
     drawn: Any,
     title: str,
-    about: dict[str, Any],
+    task: _Task,
     force: bool,
     quiet: bool,
 ) -> None:
     """Save a result and a picture, where they were asked for, and say so."""
     with refusing(OSError):
         if out is not None:
+            about = {"problem": task.name, "parameters": task.case.parameters, "rng": task.rng}
             save_result(out, result, {**about, "solver": result.solver}, force)
         if plot is not None:
             save_plot(plot, drawn, title)
     for saved in (out, plot):
         if saved is not None and not quiet:
             say(f"saved {saved}")
-
-
-_METHODS: dict[MethodName, Callable[..., TrustRegion]] = {
-    MethodName.practical: PracticalTRM,
-    MethodName.exact: ExactTRM,
-    MethodName.lbfgs: partial(LBFGS, goal="second-order"),
-    MethodName.arc: ARC,
-    MethodName.staircase: PracticalTRM,
-    MethodName.printed: PaperTRM,
-}
 
 
 def _compared(result: Result, truth: Truth) -> str:

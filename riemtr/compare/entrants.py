@@ -23,18 +23,7 @@ from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
 from riemtr.problems.dictionary_learning import DictionaryCost
 from riemtr.problems.partitioned_cost import PartitionedCost
-from riemtr.solvers import (
-    ARC,
-    LBFGS,
-    CurvilinearSearch,
-    ExactTRM,
-    PaperTRM,
-    PerturbedGD,
-    PracticalTRM,
-    RandomizedTRM,
-    ScipyLBFGSB,
-    TrustRegion,
-)
+from riemtr.solvers import NAMED, ExactTRM, TrustRegion
 
 # Three of riemtr's and their nearest rivals: more make no table that is read, and no zoo that ends.
 DEFAULT = ("practical", "lbfgs", "arc", "pymanopt-tr", "pymanopt-cg", "l-bfgs-b")
@@ -46,18 +35,7 @@ _UNLIMITED = 10**6
 _ADDRESS = re.compile(
     r"<(?:function |bound method )?([\w.]+(?:<\w+>[\w.]*)*)[^<>]* at 0x[0-9a-f]+>"
 )
-_NAMED: dict[str, Any] = {
-    "practical": PracticalTRM,
-    "exact": ExactTRM,
-    "lbfgs": LBFGS,
-    "arc": ARC,
-    "printed": PaperTRM,
-    "randomized": RandomizedTRM,
-    "curvilinear": CurvilinearSearch,
-    "perturbed-gd": PerturbedGD,
-    "adm": ADM,
-    "l-bfgs-b": ScipyLBFGSB,
-}
+_NAMED: dict[str, Any] = {**NAMED, "adm": ADM}
 # Solvers that have no end but their budget, and hardly ever reach a small gradient.
 _WITHOUT_GRADIENTS = (NelderMead, ParticleSwarm)
 # Solvers whose own history and clock are believed.
@@ -190,8 +168,8 @@ def as_entrants(solvers: Any) -> list[Entrant]:
 
     Examples
     --------
-    >>> [one.name for one in as_entrants([PracticalTRM(), ExactTRM(0.1), ExactTRM(0.2), "lbfgs"])]
-    ['PracticalTRM', 'ExactTRM-1', 'ExactTRM-2', 'lbfgs']
+    >>> [one.name for one in as_entrants([ExactTRM(0.1), ExactTRM(0.2), "lbfgs"])]
+    ['ExactTRM-1', 'ExactTRM-2', 'lbfgs']
     """
     if isinstance(solvers, str) or not isinstance(solvers, Iterable):
         solvers = [solvers]

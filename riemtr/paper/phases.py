@@ -34,7 +34,7 @@ from riemtr.problems.surrogates import SURROGATES, as_surrogate
 from riemtr.progress import Watcher, watching
 from riemtr.recovery import precondition as whitened
 from riemtr.recovery import recover_dictionary
-from riemtr.solvers import ExactTRM, PaperTRM, PracticalTRM, Status, TrustRegion
+from riemtr.solvers import NAMED, ExactTRM, Status
 from riemtr.summary import DOUBTFUL, GOOD, Summary, plural
 from riemtr.sweep.run import sweep
 from riemtr.sweep.table import Table, failures, read, read_outcomes
@@ -295,7 +295,7 @@ def _result(
     }
 
 
-def _solver(method: str, mu: float) -> TrustRegion:
+def _solver(method: str, mu: float) -> Any:
     # The Hessian at a minimizer is of order 1 / mu: this leaves an error far below mu.
     tolerance = 0.1 * mu
     if method == "exact":
@@ -303,9 +303,7 @@ def _solver(method: str, mu: float) -> TrustRegion:
         return ExactTRM(
             radius=mu, tolerance=tolerance, curvature_tolerance=tolerance, max_iterations=3000
         )
-    if method == "practical":
-        return PracticalTRM(tolerance=tolerance, curvature_tolerance=tolerance)
-    return PaperTRM(tolerance=tolerance, curvature_tolerance=tolerance)
+    return NAMED[method](tolerance=tolerance, curvature_tolerance=tolerance)
 
 
 # --- from the grid to its files ------------------------------------------------------------------

@@ -44,9 +44,23 @@ from riemtr.solvers.trust_region import (
     no_warm_up,
 )
 
+NAMED = {
+    "practical": PracticalTRM,
+    "exact": ExactTRM,
+    "lbfgs": LBFGS,
+    "arc": ARC,
+    "printed": PaperTRM,
+    "randomized": RandomizedTRM,
+    "curvilinear": CurvilinearSearch,
+    "perturbed-gd": PerturbedGD,
+    "l-bfgs-b": ScipyLBFGSB,
+}
+"""The solvers by the names that commands, comparisons and sweeps have for them."""
+
 __all__ = [
     "ARC",
     "LBFGS",
+    "NAMED",
     "AcceptanceRule",
     "AdaptiveRadius",
     "AdaptiveWeight",
