@@ -33,8 +33,8 @@ from riemtr.manifolds.pymanopt import (
 )
 from riemtr.problem import check_gradient, check_hessian
 from riemtr.problem.autodiff import backend
-from riemtr.problem.derivative_check import RULE as ORDERS
-from riemtr.problem.derivative_check import order_of, step_lengths
+from riemtr.problem.checks import RULE as ORDERS
+from riemtr.problem.checks import order_of, step_lengths
 from riemtr.problem.differences import RULE as DIFFERENCES
 from riemtr.problem.differences import Measured, derivative
 from riemtr.problem.problem import as_problem
