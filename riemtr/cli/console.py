@@ -121,7 +121,6 @@ _STAGES = {
     "probe": "looking for exact zeros",
     "round": "making each one exact",
     "inspect": "counting its zeros",
-    "polish": "making doubtful ones exact",
     "unmix": "looking for mixtures",
     "starts": "trying other starts",
     "refine": "refining all rows together",

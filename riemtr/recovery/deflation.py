@@ -55,6 +55,10 @@ class Deflation:
         """Return points of the deflated problem, vectors or columns, in all coordinates."""
         return self.rotation[:, self.found :] @ points
 
+    def size_outside(self, direction: np.ndarray) -> float:
+        """Return the length of what of a direction is outside the directions found."""
+        return float(np.linalg.norm(self.rotation[:, self.found :].T @ direction))
+
     def set_aside(self, direction: np.ndarray) -> None:
         """Make a unit vector, or what of it is outside the directions found, the next of them."""
         mirror = self.rotation[:, self.found :].T @ np.asarray(direction, dtype=np.float64)

@@ -27,6 +27,7 @@ images, fail the last test; data that miss some samples or are noise fail the ot
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ from typing import NamedTuple
 import numpy as np
 
 from riemtr.data.blocks import column_blocks, column_lengths, gram, product_blocks
-from riemtr.recovery.report import Atom
 from riemtr.recovery.zeros import magnitudes, threshold, zero_samples
 
 
@@ -105,10 +105,6 @@ class EvidenceRule:
 RULE = EvidenceRule()
 """The rule in force."""
 
-_DEPENDS = (
-    "magnitudes of rows depend on each other more than chance makes them: there may be more "
-    "sources than rows, or none"
-)
 _GAUSSIAN = math.sqrt(2.0 / math.pi)  # mean magnitude of a standard Gaussian
 _TINY = 1e-300  # what one sample leaves of the sum of squares where it has all of it
 
@@ -376,6 +372,12 @@ class Inspector:
         rounding = np.finfo(float).eps * values[-1]
         self._whiten = (vectors / np.sqrt(np.maximum(values, rounding))).T
 
+    def with_precision(self, precision: float) -> Inspector:
+        """Return the same of zeros that have so much left."""
+        other = copy.copy(self)
+        other.precision = precision
+        return other
+
     def inspect(self, direction: np.ndarray, leverage: float = math.inf) -> Sparsity:
         """Count the zeros of the row q'Y, and tell whether they make it exactly sparse.
 
@@ -522,32 +524,8 @@ def sparser_combinations(X: np.ndarray, rows: list[int]) -> dict[int, Sparser]:
     return found
 
 
-def doubts_of_mixing(better: dict[int, Sparser], rows: list[int], unmixed: int) -> dict[int, str]:
-    """Return what speaks against rows that are exactly sparse, ``unmixed`` others of which mixed.
-
-    Examples
-    --------
-    >>> doubts_of_mixing({1: Sparser(row=1, other=0, factor=1.0, gain=3)}, [1], unmixed=0)
-    {1: 'less 1 times row 0 it has 3 more zeros: it mixes several'}
-    """
-    found = {
-        row: f"less {each.factor:.3g} times row {each.other} it has {each.gain} more zeros: it "
-        f"mixes several"
-        for row, each in better.items()
-        if row in rows
-    }
-    if not unmixed:
-        return found
-    no_proof = (
-        f"exactly sparse, as {unmixed} {'mixture was' if unmixed == 1 else 'mixtures were'} that "
-        f"had to be replaced: coefficients of few values, an offset or more sources than rows make "
-        f"such"
-    )
-    return {row: found.get(row, no_proof) for row in rows}
-
-
-def doubts_of_sharing(X: np.ndarray, rows: list[int]) -> dict[int, str]:
-    """Return what speaks against exactly sparse rows that are in proportion on many samples.
+def sharing(X: np.ndarray, rows: list[int]) -> set[int]:
+    """Return which exactly sparse rows are in proportion to another one on many samples.
 
     Two rows of X with continuous values are in the same proportion on two samples hardly ever. Two
     mixtures with a source in common are wherever that source alone acts on both, as where there
@@ -556,45 +534,32 @@ def doubts_of_sharing(X: np.ndarray, rows: list[int]) -> dict[int, str]:
     Examples
     --------
     >>> X = np.random.default_rng(0).standard_normal((3, 90)) * [[1.0] * 60 + [0.0] * 30] * 1.0
-    >>> list(doubts_of_sharing(np.vstack([X[0], X[1], 2 * X[0]]), [0, 1, 2]))
-    [0, 2]
+    >>> sharing(np.vstack([X[0], X[1], 2 * X[0]]), [0, 1, 2])
+    {0, 2}
     """
     looked_at = _different(_some(X)) if rows else X
-    found = {}
+    found: set[int] = set()
     for place, row in enumerate(rows):
         for step in range(1, min(RULE.partners, len(rows) - 1) + 1):
             other = rows[(place + step) % len(rows)]
             common = int(np.count_nonzero((looked_at[row] != 0.0) & (looked_at[other] != 0.0)))
             least = max(RULE.shared * common, RULE.fewest_shared)
             if common and _most_frequent_ratio(looked_at[row], looked_at[other])[1] >= least:
-                for each in (row, other):
-                    found[each] = (
-                        "it is in proportion to another row on many samples: they have a source "
-                        "in common, as where there are more sources than rows"
-                    )
-    return dict(sorted(found.items()))
+                found |= {row, other}
+    return found
 
 
-def doubts_of_values(X: np.ndarray, rows: list[int]) -> dict[int, str]:
-    """Return what speaks against exactly sparse rows many of whose entries have the same size.
+def equal_share(X: np.ndarray, rows: list[int]) -> dict[int, float]:
+    """Return, for each of the rows, the share of its entries that have the most frequent size.
 
     Examples
     --------
     >>> X = np.array([[1.0, -1.0, 0.0, 1.0, 0.0], [0.3, 0.0, 0.1, 0.0, 0.0]])
-    >>> list(doubts_of_values(X, [0, 1]))
-    [0]
+    >>> equal_share(X, [0, 1])
+    {0: 1.0, 1: 0.0}
     """
-    found = {}
-    looked_at = _different(_some(X)) if rows else X
-    for row in rows:
-        entries = np.abs(looked_at[row])
-        share = _most_frequent(np.sort(entries[entries > 0.0]))
-        if share >= RULE.few_values:
-            found[row] = (
-                f"{share:.0%} of its coefficients have the same size: exact zeros do not prove "
-                f"rows of few values, which mixtures of them have as well"
-            )
-    return found
+    looked_at = np.abs(_different(_some(X)) if rows else X)
+    return {row: _most_frequent(np.sort(looked_at[row][looked_at[row] > 0.0])) for row in rows}
 
 
 def _some(X: np.ndarray) -> np.ndarray:
@@ -650,73 +615,7 @@ def _most_frequent_ratio(row: np.ndarray, other: np.ndarray) -> tuple[float, int
     return float(ratios[np.searchsorted(groups, largest)]), int(sizes[largest])
 
 
-# --- judging rows --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sorting:
-    """Indices of the rows to keep and of the others, and whether the data follow the model.
-
-    ``dependent`` are those rows, among the others, that lie in the span of better ones.
-    ``some_exact`` if half of the rows are exact and have a good share of zeros; ``model_holds``
-    also if there is a row with as many that hold it redundantly in half of the directions at least.
-    ``counts`` says how many samples there are, and ``noise_flatness`` is the flatness of noise
-    whose samples are as long as theirs.
-    """
-
-    good: tuple[int, ...]
-    bad: tuple[int, ...]
-    dependent: tuple[int, ...]
-    some_exact: bool
-    model_holds: bool
-    counts: SampleCounts
-    noise_flatness: float = 1.0
-
-
-def sort_rows(rows: Sequence[Atom], counts: SampleCounts, noise_flatness: float = 1.0) -> Sorting:
-    """Tell good rows from bad ones, the better first where two exclude each other."""
-    sparse = [row for row in rows if row.zeros >= RULE.sparse * counts.nonzero]
-    some_exact = 2 * sum(row.exact for row in sparse) >= len(rows) - sum(
-        row.exact and not row.zeros for row in rows
-    )
-    holds = some_exact or any(2 * row.forced < len(rows) - 1 for row in sparse)
-    ranking = sorted(
-        range(len(rows)),
-        key=lambda i: (
-            not rows[i].exact,
-            not rows[i].certified,
-            not rows[i].result.converged,
-            rows[i].attempt,
-            i,
-        ),
-    )
-    span = np.zeros((len(rows[0].direction), 0))
-    dependent = []
-    for index in ranking:
-        outside = rows[index].direction
-        for _ in range(2):  # twice is enough (Kahan and Parlett)
-            outside = outside - span @ (span.T @ outside)
-        size = float(np.linalg.norm(outside))
-        if size < RULE.independent:
-            dependent.append(index)
-        else:
-            span = np.column_stack([span, outside / size])
-    bad = [i for i, row in enumerate(rows) if i in dependent or (some_exact and not row.exact)]
-    good = [i for i in range(len(rows)) if i not in bad]
-    return Sorting(
-        tuple(good), tuple(bad), tuple(dependent), some_exact, holds, counts, noise_flatness
-    )
-
-
-def replace_dependent(rows: Sequence[Atom], sorting: Sorting) -> list[np.ndarray]:
-    """Return the directions, dependent ones replaced by a basis of the others' complement."""
-    directions = [row.direction for row in rows]
-    if sorting.dependent:
-        rest = [row.direction for i, row in enumerate(rows) if i not in sorting.dependent]
-        basis, _ = np.linalg.qr(np.column_stack(rest), mode="complete")
-        for index, column in zip(sorting.dependent, range(len(rest), len(rows)), strict=True):
-            directions[index] = basis[:, column]
-    return directions
+# --- other starts ------------------------------------------------------------------------------
 
 
 def came_back(directions: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
@@ -732,103 +631,3 @@ def came_back(directions: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarra
     for other in others:
         found += np.abs(directions.T @ other).max(axis=1) > least
     return found
-
-
-def doubts(
-    row: Atom,
-    rows: Sequence[Atom],
-    index: int,
-    sorting: Sorting,
-    residual: float = 0.0,
-) -> tuple[str, ...]:
-    """Return the reasons not to trust a row, most serious first.
-
-    Parameters
-    ----------
-    row, index
-        The row and its number among the rows.
-    rows, sorting
-        All of them, and how they were sorted.
-    residual : float
-        What a reduction of the rank left of the data, relative to them.
-    """
-    found = []
-    if index in sorting.dependent:
-        cosines = [abs(float(row.direction @ other.direction)) for other in rows]
-        cosines[index] = -1.0
-        nearest = int(np.argmax(cosines))
-        found.append(
-            f"depends on better rows (cosine {cosines[nearest]:.3f} with the nearest) however "
-            f"often it is solved for: what is given instead only completes the dictionary"
-        )
-    else:
-        if not row.exact and len(rows) > 1:  # else there is nothing to choose
-            found += _doubts_of_sparsity(row, rows, sorting)
-            found += [] if sorting.some_exact else _doubts_of_stability(row, rows)
-        elif row.dependence > dependence_limit(len(rows)) and not all(each.exact for each in rows):
-            found.append(_DEPENDS)
-        if residual >= (RULE.lost_exact if row.exact else RULE.lost):
-            found.append(
-                f"the rank kept leaves a residual of {residual:.1%}: rows of what was dropped are "
-                f"mixed into it"
-            )
-    if row.exact and row.unproved and row.came_back < max(row.starts - 1, 1):
-        found.append(f"{row.unproved}; {_seen_again(row)}")
-    if row.exact and row.rounding is not None and not row.rounding.certified:
-        found.append(f"rounding not certified (duality gap {row.rounding.duality_gap:.1e})")
-    # What is exactly sparse is a row of X wherever the solver stopped.
-    if not row.result.converged and not row.exact:
-        found.append(f"the solver did not converge ({row.result.status})")
-    return tuple(found)
-
-
-def _doubts_of_sparsity(row: Atom, rows: Sequence[Atom], sorting: Sorting) -> list[str]:
-    """Return what its coefficients say against a row that is not exactly sparse."""
-    n, counts = len(rows), sorting.counts
-    if sorting.some_exact:
-        return [
-            "not exactly sparse, though others are, or not held in place by its zeros: it may mix "
-            "several"
-        ]
-    if sorting.model_holds or row.forced < n - 1:  # more zeros than a vertex forces
-        return [
-            f"a single zero, or none, holds it in {row.forced} of {n - 1} directions: it may mix "
-            f"several rows, or {counts} are too few to tell"
-        ]
-    if counts.worth < RULE.few_samples * n:
-        return [
-            f"not exactly sparse, and {counts} are too few for "
-            f"{n} dimensions: any vertex of the linear program would look as sparse"
-        ]
-    limit = sorting.noise_flatness * (1.0 - RULE.noise * math.sqrt(n / counts.worth))
-    if row.flatness >= limit and sum(each.flatness >= limit for each in rows) > 1:
-        return [
-            "no more zeros than any vertex of the linear program has, and otherwise no sparser "
-            "than noise can be made whose samples are as long"
-        ]
-    return []
-
-
-def _doubts_of_stability(row: Atom, rows: Sequence[Atom]) -> list[str]:
-    """Return what speaks against a row that is not exactly sparse, seen from others and again.
-
-    One row that depends on others refutes the model that the standard errors of all rest on.
-    """
-    found = []
-    if max(each.dependence for each in rows) > dependence_limit(len(rows)):
-        found.append(_DEPENDS)
-    if math.isnan(row.standard_error):
-        found.append("its standard error is not known: rows that are refined have one")
-    elif row.standard_error > RULE.standard_error:
-        found.append(f"its standard error is above {RULE.standard_error:.1%}")
-    if row.came_back < max(row.starts - 1, 1):
-        found.append(_seen_again(row))
-    return found
-
-
-def _seen_again(row: Atom) -> str:
-    if row.starts < 2:
-        return "found from one start only: seeds=3 shows whether others lead there"
-    others = row.starts - 1
-    starts = "start" if others == 1 else "starts"
-    return f"found again from {row.came_back} of {others} other {starts}"

@@ -22,11 +22,12 @@ from riemtr.executors import jobs as number_of_jobs
 from riemtr.identity import describe, digest
 from riemtr.problems.surrogates import LEAST_SMOOTHING, LogCosh, Surrogate, as_surrogate, scaled
 from riemtr.progress import Progress, Watcher, watching
-from riemtr.recovery.passes import ORDERS, Plan, Run
+from riemtr.recovery.candidates import first_look
+from riemtr.recovery.passes import is_better, may_have_offset, only_row, recover
 from riemtr.recovery.refining import FORMS
 from riemtr.recovery.report import Atom, Recovery, in_units_of
-from riemtr.recovery.reporting import only_row, report
 from riemtr.recovery.solving import RowSolver
+from riemtr.recovery.task import ORDERS, Plan, Task
 from riemtr.recovery.whitening import Preconditioned, check_range, in_safe_units
 from riemtr.recovery.whitening import precondition as whiten
 from riemtr.store import Store, read_store
@@ -109,8 +110,8 @@ def recover_dictionary(
         than a million entries, whose recovery takes a second, have one thread.
     progress : bool or callable
         Show progress, or call it with each :class:`riemtr.progress.Progress`. Stages are
-        "precondition", "solve", "probe", "round", "inspect", "polish", "unmix", "starts", "refine"
-        and "report".
+        "precondition", "solve", "probe", "round", "inspect", "unmix", "starts", "refine" and
+        "report".
     checkpoint : path, optional
         A store (:mod:`riemtr.store`) to continue from, if it exists, and to keep rows in. A run
         that was killed at any moment continues with the same call and ends where it would have
@@ -155,12 +156,12 @@ def recover_dictionary(
         ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool,
     ):
 
-        def begun(constant: bool) -> Run:
+        def begun(constant: bool) -> Task:
             watch(Progress("precondition", 0, 1, time.perf_counter() - begin))
             source = _with_ones(data) if constant else data
             white, unit = _prepare(source, precondition, rank, pool)
             watch(Progress("precondition", 1, 1, time.perf_counter() - begin))
-            return Run(
+            return Task.of(
                 white,
                 replace(plan, mu=_scaled(mu, unit), surrogate=scaled(plan.surrogate, unit)),
                 unit=unit,
@@ -174,19 +175,20 @@ def recover_dictionary(
             )
 
         try:
-            run = begun(offset is True)
-            if offset == "auto" and precondition and rank is None and run.may_have_offset:
-                other = begun(True)
-                run = other if other.is_better_than(run) else run
-            rows = run.recover()
+            task, look = begun(offset is True), None
+            if offset == "auto" and precondition and rank is None and may_have_offset(task):
+                look, other = first_look(task), begun(True)
+                with_offset = first_look(other)
+                if is_better(other, with_offset, task, look):
+                    task, look = other, with_offset
+            found = recover(task, None if task.plan.order == "rounded" else look)
         except KeyboardInterrupt:
             if checkpoint is None or not store.records:
                 raise
             raise KeyboardInterrupt(
                 f"what was found is in {os.fspath(checkpoint)!r}: the same call continues there"
             ) from None
-        found = report(run, rows)
-    atoms = tuple(in_units_of(atom, run.unit) for atom in found.atoms)
+    atoms = tuple(in_units_of(atom, task.unit) for atom in found.atoms)
     if centre is not None:
         encoder = replace(found.encoder, centre=centre)
         found = replace(found, offset=centre.astype(found.dictionary.dtype), encoder=encoder)
@@ -220,8 +222,8 @@ def recover_row(
         white, unit = _prepare(data, precondition, rank)
         plan = replace(plan, mu=_scaled(mu, unit), seed=_seed(rng, None))
         plan = replace(plan, surrogate=LogCosh(plan.mu))
-        run = Run(white, plan, owned=white.data is not data)
-        return in_units_of(only_row(run), unit)
+        task = Task.of(white, plan, owned=white.data is not data)
+        return in_units_of(only_row(task), unit)
 
 
 def _plan(

@@ -10,6 +10,7 @@ import numpy as np
 
 from riemtr.data.blocks import column_lengths
 from riemtr.data.dask_arrays import is_dask_array
+from riemtr.recovery.evidence import Sparser
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.solving import Solve
 from riemtr.recovery.zeros import clear_rounding, threshold
@@ -147,6 +148,15 @@ class Atom:
         this row.
     dependence : float
         How far its magnitude depends on that of the other rows: some 1 for independent sources.
+    repeats : float
+        The cosine between a better row and the row that was found here, if that was none of its
+        own and the direction given only completes the dictionary; else 0.
+    sparser : Sparser or None
+        The combination with another row that has more zeros, if there is one.
+    mixtures : int
+        How many exactly sparse rows of the same data were mixtures and had to be replaced.
+    shares : bool
+        Whether the row is in proportion to another exactly sparse one on many samples.
     """
 
     result: Solve
@@ -164,6 +174,22 @@ class Atom:
     starts: int = 1
     came_back: int = 0
     dependence: float = 0.0
+    repeats: float = 0.0
+    sparser: Sparser | None = None
+    mixtures: int = 0
+    shares: bool = False
+
+    @property
+    def is_found_again(self) -> bool:
+        """Whether another start, and every one there was, led to the row."""
+        return self.came_back >= max(self.starts - 1, 1)
+
+    @property
+    def found_again(self) -> str:
+        """How often other starts led to the row, in words."""
+        if self.starts < 2:
+            return "found from one start only: seeds=3 shows whether others lead there"
+        return f"found again from {self.came_back} of {plural(self.starts - 1, 'other start')}"
 
     @property
     def certified(self) -> bool:

@@ -94,16 +94,8 @@ def solve_deflated(
         if isinstance(surrogate, LogCosh)
         else JointCost(Blocks(data), surrogate)
     )
-    if dimension == 1:  # two points, and both are the same row
-        return {
-            "points": np.ones((1, 1)),
-            "costs": np.array([cost.at(np.ones(1, data.dtype)).value]),
-            "gradient_norm": 0.0,
-            "iterations": 0,
-            "seconds": 0.0,
-            "converged": True,
-            "status": "converged: in dimension 1 there is nothing to choose",
-        }
+    if dimension == 1:
+        return _only_point(cost.at(np.ones(1, data.dtype)).value)
     sphere = Sphere(dimension)
     rng = np.random.default_rng(seed)
     start = sphere.random_point(rng).astype(data.dtype, copy=False)
@@ -133,6 +125,8 @@ def solve_jointly(
         How many to take at most.
     """
     m = data.shape[0]
+    if m == 1:
+        return _only_point(JointCost(data, surrogate).at(np.ones((1, 1))).value)
     rng = np.random.default_rng(seed)
     start = Rotations(m).random_point(rng) if near is None else nearest_rotation(near)
     rough = getattr(surrogate, "rough", None)
@@ -142,6 +136,19 @@ def solve_jointly(
     result = solver.solve(problem, start.astype(data.dtype), rng=rng)
     points = result.point.astype(np.float64)
     return _record(result, points, np.full(m, float(result.cost) / m))
+
+
+def _only_point(cost: float) -> Record:
+    """Return the record of dimension 1: there are two points, and both are the same row."""
+    return {
+        "points": np.ones((1, 1)),
+        "costs": np.array([cost]),
+        "gradient_norm": 0.0,
+        "iterations": 0,
+        "seconds": 0.0,
+        "converged": True,
+        "status": "converged: in dimension 1 there is nothing to choose",
+    }
 
 
 def nearest_rotation(directions: np.ndarray) -> np.ndarray:

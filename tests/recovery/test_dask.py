@@ -7,7 +7,7 @@ import pytest
 from dask.callbacks import Callback
 
 import riemtr
-import riemtr.recovery.passes as passes
+import riemtr.recovery.complement as complement
 from riemtr.data import BernoulliGaussian, Conditioned, dictionary_error
 from riemtr.data.partitioned import Partitioned
 from riemtr.recovery import precondition, recover_dictionary, recover_row
@@ -120,8 +120,8 @@ def test_an_offset_is_recovered_along():
 
 
 def test_what_is_solved_for_on_some_samples_is_proved_on_all_of_them(monkeypatch):
-    monkeypatch.setattr("riemtr.recovery.passes._FEWEST_ENTRIES", 10)
-    monkeypatch.setattr("riemtr.recovery.passes._SAMPLES_PER_POWER", 60.0)
+    monkeypatch.setattr("riemtr.recovery.task._FEWEST_ENTRIES", 10)
+    monkeypatch.setattr("riemtr.recovery.task._SAMPLES_PER_POWER", 60.0)
     sample = draw(n=5, p=9000)
     found = recover_dictionary(partitioned(sample.observations, 2000), rng=0)
     compare(found, recover_dictionary(sample.observations, rng=0))
@@ -215,8 +215,8 @@ class Largest(Callback):
 def test_no_task_sees_more_than_a_block_and_little_comes_back(monkeypatch):
     """The data are made of chunks from the start; every value a task returns is measured."""
     n, p, width = 4, 8000, 1000
-    monkeypatch.setattr("riemtr.recovery.passes._FEWEST_ENTRIES", 10)
-    monkeypatch.setattr("riemtr.recovery.passes._SAMPLES_PER_POWER", 30.0)
+    monkeypatch.setattr("riemtr.recovery.task._FEWEST_ENTRIES", 10)
+    monkeypatch.setattr("riemtr.recovery.task._SAMPLES_PER_POWER", 30.0)
     some = n * p // (p // 240)  # those to solve on: 30 n^1.5
     rng = da.random.default_rng(0)
     shape = {"size": (n, p), "chunks": (n, width)}
@@ -251,7 +251,7 @@ def test_a_checkpoint_is_recalled_and_belongs_to_its_data_and_partition(tmp_path
         with pytest.raises(ValueError, match=r"another run \(Y: "):
             recover_dictionary(data, rng=2, checkpoint=path)
     for name in ("solve_deflated", "solve_jointly"):
-        monkeypatch.setattr(passes, name, lambda *_: pytest.fail("was known"))
+        monkeypatch.setattr(complement, name, lambda *_: pytest.fail("was known"))
     again = recover_dictionary(partitioned(Y), checkpoint=path)
     np.testing.assert_array_equal(plain.dictionary, again.dictionary)
     np.testing.assert_array_equal(plain.coefficients, again.coefficients)

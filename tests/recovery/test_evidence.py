@@ -1,4 +1,4 @@
-"""The evidence for a row: samples, zeros that hold it, mixtures, dependence, and doubts."""
+"""The evidence for a row: samples, zeros that hold it, mixtures, and dependence."""
 
 from __future__ import annotations
 
@@ -23,19 +23,13 @@ from riemtr.recovery.evidence import (
     dependence,
     dependence_limit,
     different_directions,
-    doubts,
-    doubts_of_mixing,
-    doubts_of_values,
     effective_samples,
-    replace_dependent,
+    equal_share,
     sample_keys,
-    sort_rows,
     sparser_combinations,
     usual_lengths,
 )
-from riemtr.recovery.report import Atom
-from riemtr.recovery.rounding import Rounding, round_direction
-from riemtr.recovery.solving import Solve
+from riemtr.recovery.rounding import round_direction
 
 # --- samples -------------------------------------------------------------------------------------
 
@@ -312,15 +306,6 @@ def test_only_rows_asked_for_and_none_of_continuous_values():
     assert sparser_combinations(np.ones((1, 5)), [0]) == {}
 
 
-def test_rows_are_in_doubt_where_mixtures_looked_like_them():
-    X = signs(3, 300, 0.2)
-    assert doubts_of_mixing(sparser_combinations(X, [0, 1, 2]), [0, 1, 2], unmixed=0) == {}
-    found = doubts_of_mixing({}, [0, 2], unmixed=2)
-    assert set(found) == {0, 2}
-    assert "2 mixtures were" in found[0]
-    assert "1 mixture was" in doubts_of_mixing({}, [0], unmixed=1)[0]
-
-
 def test_many_samples_are_screened_and_no_mixture_is_overlooked(monkeypatch):
     X = np.random.default_rng(0).standard_normal((5, 20_000)) * signs(5, 20_000, 0.6) ** 2
     X[4] = X[1] - 0.5 * X[0]
@@ -349,10 +334,16 @@ def test_rows_of_few_values_are_told_from_continuous_ones():
             rng.laplace(size=9000),
         ]
     )
-    assert set(doubts_of_values(X * there, list(range(5)))) == {0, 1, 2}
-    assert set(doubts_of_values(X * there * (1.0 + 1e-12 * X[3]), [1, 4])) == {1}  # to rounding
-    assert doubts_of_values(np.zeros((1, 9)), [0]) == {}
-    assert doubts_of_values(np.eye(3), [0, 1, 2]) == {}  # one entry repeats nothing
+
+    def few_valued(X, rows):
+        shares = equal_share(X, rows)
+        assert list(shares) == rows
+        return {row for row, share in shares.items() if share >= RULE.few_values}
+
+    assert few_valued(X * there, list(range(5))) == {0, 1, 2}
+    assert few_valued(X * there * (1.0 + 1e-12 * X[3]), [1, 4]) == {1}  # to rounding
+    assert few_valued(np.zeros((1, 9)), [0]) == set()
+    assert few_valued(np.eye(3), [0, 1, 2]) == set()  # one entry repeats nothing
 
 
 def test_copies_of_samples_are_no_few_values():
@@ -360,174 +351,10 @@ def test_copies_of_samples_are_no_few_values():
     X = rng.standard_normal((4, 600)) * (rng.random((4, 600)) < 0.2)
     X[:, 0] = 1.5
     copies = np.hstack([X, np.repeat(X[:, :1], 40, axis=1), -2.0 * X[:, :30]])
-    assert doubts_of_values(copies, [0, 1, 2, 3]) == {}
+    assert max(equal_share(copies, [0, 1, 2, 3]).values()) < RULE.few_values
 
 
-# --- judging rows --------------------------------------------------------------------------------
-
-
-def samples(total, different=None):
-    return SampleCounts(total, total, different or total, float(total))
-
-
-def row(direction, zeros=0, gap=0.0, converged=True, flatness=0.5, forced=None, **evidence):
-    """A row that nothing speaks against, but for what is told."""
-    q = np.asarray(direction, dtype=float)
-    q = q / np.linalg.norm(q)
-    solve = Solve(q, len(q), 0.0, 0.0, 1, 0.0, converged, "as told")
-    rounding = Rounding(q, q, 1.0, gap, np.empty(0), 1, "test")
-    if forced is None:
-        forced = 0 if zeros else len(q) - 1
-    evidence = {"standard_error": 1e-3, "starts": 3, "came_back": 2, "dependence": 1.0, **evidence}
-    return Atom(solve, rounding, q, zeros, forced == 0, 0, (), forced, flatness, **evidence)
-
-
-def test_independent_rows_are_good_without_exactness():
-    rows = [row(q) for q in np.eye(4) + 0.1]
-    sorting = sort_rows(rows, samples(20))
-    assert sorting.good == (0, 1, 2, 3)
-    assert not sorting.model_holds
-    assert all(doubts(r, rows, i, sorting) == () for i, r in enumerate(rows))
-
-
-def test_of_two_equal_rows_the_better_stays():
-    rows = [row([1, 0, 0]), row([1, 0.01, 0], zeros=6), row([0, 0, 1], zeros=6)]
-    sorting = sort_rows(rows, samples(20))
-    assert (sorting.good, sorting.dependent) == ((1, 2), (0,))
-    directions = replace_dependent(rows, sorting)
-    assert np.linalg.cond(np.column_stack(directions)) < 1.1
-    assert "depends on better rows" in doubts(rows[0], rows, 0, sorting)[0]
-
-
-def test_a_row_in_the_span_of_several_is_dependent_though_no_duplicate():
-    rows = [row([1, 0, 0], 6), row([0, 1, 0], 6), row([1, 1, 0.01], 6)]
-    assert sort_rows(rows, samples(20)).dependent == (2,)
-
-
-def test_a_row_that_is_not_exact_is_bad_where_half_of_them_are():
-    rows = [row([1, 0, 0, 0], 6), row([0, 1, 0, 0], 6), row([0, 0, 1, 0]), row([0, 0, 0, 1])]
-    sorting = sort_rows(rows, samples(20))
-    assert (sorting.bad, sorting.some_exact, sorting.model_holds) == ((2, 3), True, True)
-    assert "though others are" in doubts(rows[2], rows, 2, sorting)[0]
-
-
-def test_a_row_that_is_not_exact_beside_a_single_one_that_is_is_in_doubt_and_not_solved_for_again():
-    rows = [row(q, zeros=6 if i == 0 else 0) for i, q in enumerate(np.eye(4))]
-    sorting = sort_rows(rows, samples(20))
-    assert (sorting.bad, sorting.some_exact, sorting.model_holds) == ((), False, True)
-    assert "may mix several" in doubts(rows[2], rows, 2, sorting)[0]
-
-
-def test_where_no_row_is_exact_zeros_that_single_samples_force_are_a_doubt():
-    rows = [row(q, 6, forced=forced) for q, forced in zip(np.eye(4), (1, 2, 3, 3), strict=True)]
-    sorting = sort_rows(rows, samples(20))
-    assert (sorting.bad, sorting.model_holds) == ((), True)
-    assert "in 1 of 3 directions" in doubts(rows[0], rows, 0, sorting)[0]
-    assert not sort_rows(
-        rows, samples(100)
-    ).model_holds  # 6% of zeros are in the pixels of images, too
-
-
-def test_an_exact_row_with_few_zeros_says_nothing_about_the_others():
-    rows = [row([1, 0, 0], 6), row([0, 1, 0]), row([0, 0, 1])]
-    sorting = sort_rows(rows, samples(100))
-    assert (sorting.bad, sorting.model_holds) == ((), False)
-    assert doubts(rows[1], rows, 1, sorting) == ()
-
-
-def test_of_rows_no_sparser_than_noise_one_is_what_the_others_leave_and_two_are_doubtful():
-    rows = [row(q) for q in np.eye(4)]
-    rows[3] = row([0, 0, 0, 1], flatness=0.99)
-    assert doubts(rows[3], rows, 3, sort_rows(rows, samples(1000))) == ()
-    rows[2] = row([0, 0, 1, 0], flatness=0.99)
-    sorting = sort_rows(rows, samples(1000))
-    assert "no sparser than noise" in doubts(rows[3], rows, 3, sorting)[0]
-    assert doubts(rows[0], rows, 0, sorting) == ()
-
-
-def test_few_samples_and_a_rank_that_loses_much_are_doubts_of_rows_that_are_not_exact():
-    rows = [row([1, 0]), row([0, 1])]
-    sorting = sort_rows(rows, samples(20))
-    assert "9 samples are too few" in doubts(rows[0], rows, 0, sort_rows(rows, samples(9)))[0]
-    assert doubts(rows[0], rows, 0, sorting, 0.05) == ()
-    assert "residual of 40.0%" in doubts(rows[0], rows, 0, sorting, 0.4)[0]
-    exact = [row([1, 0], 6), row([0, 1], 6)]
-    assert doubts(exact[0], exact, 0, sort_rows(exact, samples(9))) == ()
-
-
-def test_rows_that_are_not_exact_are_bad_where_most_are():
-    rows = [row([1, 0, 0], 6), row([0, 1, 0], 6), row([0, 0, 1], 0)]
-    sorting = sort_rows(rows, samples(20))
-    assert (sorting.bad, sorting.model_holds) == ((2,), True)
-    assert "may mix several" in doubts(rows[2], rows, 2, sorting)[0]
-
-
-def test_doubts_name_what_failed():
-    rows = [row([1, 0], 6, gap=1e-3), row([0, 1], converged=False)]
-    sorting = sort_rows(rows, samples(100))
-    assert "1.0e-03" in doubts(rows[0], rows, 0, sorting)[0]
-    assert "did not converge (as told)" in doubts(rows[1], rows, 1, sorting)[0]
-
-
-def test_a_residual_speaks_against_exactly_sparse_rows_too():
-    rows = [row(q, zeros=6) for q in np.eye(3)]
-    sorting = sort_rows(rows, samples(20))
-    assert doubts(rows[0], rows, 0, sorting, residual=1e-6) == ()
-    assert "residual of 3.0%" in doubts(rows[0], rows, 0, sorting, residual=0.03)[0]
-
-
-def test_copies_are_no_further_samples():
-    rows = [row(q, flatness=0.9) for q in np.eye(4)]
-    many, few = sort_rows(rows, samples(4000)), sort_rows(rows, samples(4000, different=12))
-    assert doubts(rows[0], rows, 0, many) == ()
-    assert (
-        "4000 samples (3988 copies of others up to a factor) are too few"
-        in doubts(rows[0], rows, 0, few)[0]
-    )
-
-
-@pytest.mark.parametrize(
-    ("weak", "words"),
-    [
-        ({"standard_error": 0.02}, "standard error is above"),
-        ({"standard_error": math.nan}, "standard error is not known"),
-        ({"came_back": 1}, "found again from 1 of 2 other starts"),
-        ({"came_back": 0, "starts": 1}, "one start only"),
-        ({"converged": False}, "did not converge"),
-    ],
-)
-def test_a_plausible_row_has_nothing_against_it(weak, words):
-    """Each piece of evidence that is missing is a doubt by itself, and of no other row."""
-    rows = [row(q) for q in np.eye(3)]
-    sorting = sort_rows(rows, samples(1000))
-    assert doubts(rows[0], rows, 0, sorting) == ()
-    rows[0] = row(np.eye(3)[0], **weak)
-    sorting = sort_rows(rows, samples(1000))
-    [doubt] = doubts(rows[0], rows, 0, sorting)
-    assert words in doubt
-    assert doubts(rows[1], rows, 1, sorting) == ()
-
-
-def test_one_row_that_depends_on_others_speaks_against_all_that_are_not_exactly_sparse():
-    rows = [row(q, dependence=9.0 if i == 0 else 1.0) for i, q in enumerate(np.eye(3))]
-    sorting = sort_rows(rows, samples(1000))
-    for i, each in enumerate(rows):
-        [doubt] = doubts(each, rows, i, sorting)
-        assert "more sources than rows" in doubt
-
-
-def test_what_is_exactly_sparse_needs_no_starts_unless_it_has_few_values():
-    rows = [
-        row(q, zeros=6, starts=1, came_back=0, standard_error=0.0, converged=False)
-        for q in np.eye(3)
-    ]
-    sorting = sort_rows(rows, samples(20))
-    assert doubts(rows[0], rows, 0, sorting) == ()
-    unproved = replace(rows[0], unproved="few values", starts=3, came_back=1)
-    [doubt] = doubts(unproved, rows, 0, sorting)
-    assert "few values" in doubt
-    assert "1 of 2" in doubt
-    assert doubts(replace(unproved, came_back=2), rows, 0, sorting) == ()
+# --- other starts and thresholds -----------------------------------------------------------------
 
 
 def test_a_row_comes_back_whatever_its_sign_and_not_beside_itself():

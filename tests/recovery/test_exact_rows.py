@@ -255,8 +255,8 @@ def test_exact_rows_of_200000_samples_are_certified(seed):
 
 
 def test_rows_solved_on_some_samples_are_proved_on_all_of_them(monkeypatch):
-    monkeypatch.setattr("riemtr.recovery.passes._FEWEST_ENTRIES", 10)
-    monkeypatch.setattr("riemtr.recovery.passes._SAMPLES_PER_POWER", 40.0)
+    monkeypatch.setattr("riemtr.recovery.task._FEWEST_ENTRIES", 10)
+    monkeypatch.setattr("riemtr.recovery.task._SAMPLES_PER_POWER", 40.0)
     sample = BernoulliGaussian(n=6, p=6000, theta=0.2, dictionary=Conditioned(10.0)).draw(0)
     found = recover_dictionary(sample.observations, rng=0)
     assert found.count("proved") == 6

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 
 import riemtr
+import riemtr.recovery.complement as complement
 import riemtr.recovery.passes as passes
 import riemtr.recovery.pipeline as pipeline
 from riemtr.data import (
@@ -27,6 +28,8 @@ from riemtr.data import (
 from riemtr.errors import OtherRunError
 from riemtr.problems.surrogates import LogCosh
 from riemtr.recovery import precondition, recover_dictionary, recover_row
+from riemtr.recovery.rounding import Rounder
+from riemtr.recovery.task import Plan
 from riemtr.store import Store, StoreError, read_store
 
 
@@ -465,8 +468,12 @@ def test_a_checkpoint_changes_nothing_and_is_recalled(tmp_path, monkeypatch):
     Y, path = draw(n=6, p=500, noise=0.01).observations, tmp_path / "run.sqlite"
     plain = recover_dictionary(Y, rng=2)
     assert same(plain, recover_dictionary(Y, rng=2, checkpoint=path))
-    for name in ("solve_deflated", "solve_jointly", "refine"):
-        monkeypatch.setattr(passes, name, lambda *_: pytest.fail("was known"))
+    for module, name in (
+        (complement, "solve_deflated"),
+        (complement, "solve_jointly"),
+        (passes, "refine"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_: pytest.fail("was known"))
     again = recover_dictionary(Y, rng=2, checkpoint=path)
     assert same(plain, again)
     np.testing.assert_array_equal(again.standard_errors, plain.standard_errors)
@@ -480,8 +487,8 @@ def test_roundings_are_recalled_too(tmp_path, monkeypatch, order):
     plain = recover_dictionary(Y, **options)
     assert same(plain, recover_dictionary(Y, checkpoint=path, **options))
     for name in ("solve_deflated", "solve_jointly"):
-        monkeypatch.setattr(passes, name, lambda *_: pytest.fail("was known"))
-    monkeypatch.setattr(passes.Rounder, "round", lambda *_: pytest.fail("was known"))
+        monkeypatch.setattr(complement, name, lambda *_: pytest.fail("was known"))
+    monkeypatch.setattr(Rounder, "round", lambda *_: pytest.fail("was known"))
     again = recover_dictionary(Y, checkpoint=path, **options)
     assert same(plain, again)
     gaps = [[atom.rounding.duality_gap for atom in each.atoms] for each in (plain, again)]
@@ -524,7 +531,7 @@ def test_a_solver_is_recognised_in_another_process():
     """Its description must not contain an address in memory."""
 
     def settings_with(solver):
-        plan = passes.Plan(1e-2, LogCosh(1e-2), 0, solver=solver)
+        plan = Plan(1e-2, LogCosh(1e-2), 0, solver=solver)
         return pipeline._settings(np.ones((1, 1)), plan, True, "auto", None)
 
     settings = settings_with(riemtr.PracticalTRM())
