@@ -72,6 +72,11 @@ class Landscape:
         )
 
     def distance(self, x: Array) -> float:
+        """Return the distance to the minimizer; the wave has others, which are as low."""
+        z = self.inside(x)
+        if self.shape == len(SHAPES):
+            z = z - 2.0 * np.pi * np.round(z / (2.0 * np.pi))
+            return self.length * norm(z)
         return norm(x - self.centre)
 
     def start(self, rng: np.random.Generator) -> Array:

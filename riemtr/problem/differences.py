@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -59,9 +60,13 @@ class DifferenceRule:
     farthest: float = 0.1  # longest length of a look along flat directions, over the point's size
     farther: float = 8.0  # factor between the lengths of such a look
     around: tuple[float, ...] = (0.9, 0.95, 1.0, 1.05, 1.1)  # places that confirm a fall
+    # Others, since roundings may be the same at even distances.
+    uneven_around: tuple[float, ...] = (0.907, 0.931, 0.968, 0.983, 1.013, 1.037, 1.071)
     followed: int = 50  # times that a way down is made longer at most
     sure: float = 2.0  # times its noise that a cost must be lower by
     other: float = 0.7  # lengths that confirm a contradiction, over those that found it
+    stride: float = 64.0  # factor between the lengths that are tried where a point is zero
+    outward: int = 14  # of them to either side of 1
 
 
 RULE = DifferenceRule()
@@ -307,7 +312,8 @@ class Line:
         self.here, self.direction = here, direction
         self._move = exponential if geodesic else retraction
         self._geodesic = geodesic
-        self.reach = here.reach(direction)
+        self.known_reach = here.known_reach(direction)
+        self.reach = self.known_reach or 1.0
         self._stretch = stretch
         self._costs: dict[float, float] = {}
         self._asked: set[float] = set()
@@ -337,13 +343,17 @@ class Line:
         count = math.ceil(math.log(RULE.farthest / shortest, RULE.farther))
         lengths = self.reach * np.geomspace(shortest, RULE.farthest, count)
         lengths = lengths[min(int(np.count_nonzero(lengths < begin)), count - 1) :]
+        shown = 0.0
         for side in (lengths.tolist(), (-lengths).tolist()):
             for t in side[self._levels(side) :]:
-                change, noise = self.cost(t) - self.here.cost, self._doubt(t)
+                change = self.cost(t) - self.here.cost
+                noise = max(self._doubt(t), RULE.sure * shown)
                 if not change <= noise:  # NaN included
                     break
                 if change < -noise - max(known, slope * abs(t)):
-                    return t
+                    if self._is_low(t):
+                        return t
+                    shown = -change
         return 0.0
 
     def _levels(self, side: list[float]) -> int:
@@ -361,6 +371,15 @@ class Line:
     def _doubt(self, t: float) -> float:
         """Return by how much a cost at a distance must differ to be another for sure."""
         return RULE.sure * self.noise_at(t)
+
+    def _is_low(self, place: float) -> bool:
+        """Return whether the cost is low all around a place, which noise is not."""
+        fall = self.here.cost - self.cost(place)
+        around = np.array([self.cost(share * place) for share in RULE.around])
+        if not fall > RULE.noise * abs(float(_FOURTH @ around)):
+            return False
+        highest = max(*around, *(self.cost(share * place) for share in RULE.uneven_around))
+        return self.here.cost - highest > 0.5 * fall
 
     def followed(self, place: float) -> float:
         """Return a place further on, up to which the cost goes on falling."""
@@ -418,12 +437,6 @@ class Line:
         if longer and shortest < 2.0 * min(longer) / RULE.change:  # which noise does not do
             return RULE.noise * shortest
         return RULE.noise * sorted((shortest, *longer))[len(longer) // 2]
-
-    @property
-    def known_reach(self) -> float:
-        """The size of the point along the line; 0 where that is zero, so that no scale is known."""
-        here = self.here
-        return self.reach if here.manifold.bounded or any(here.sizes(1.0)) else 0.0
 
     @property
     def _middle(self) -> float:
@@ -490,7 +503,7 @@ class Line:
             if best.error <= max(RULE.resolved * max(abs(best.value), abs(stated)), enough):
                 return best
         for _ in range(RULE.ladders):
-            ladder = self._ladder(length)
+            ladder = self.ladder(length)
             before, way = way, "shorter"
             if ladder is not None:
                 best = min((measure(each) for each in self.ladders), key=lambda m: m.error)
@@ -510,7 +523,8 @@ class Line:
                 break
         return best
 
-    def _ladder(self, length: float) -> Ladder | None:
+    def ladder(self, length: float) -> Ladder | None:
+        """Return the costs over a length, its half and its quarter; None where not all are."""
         for ladder in self.ladders:
             if ladder.length == length:
                 return ladder
@@ -518,7 +532,7 @@ class Line:
         sides = [(self.cost(t), self.cost(-t)) for t in lengths]
         if not np.isfinite(sides).all():
             return None
-        blur = self.here.precision * self.reach
+        blur = self.here.precision * self.known_reach
         ladder = Ladder(length, self.here.cost, sides, self._rounding_at(length), blur)
         self.ladders.append(ladder)
         return ladder
@@ -546,7 +560,7 @@ class Line:
         """
         for ladder in sorted(self.ladders, key=lambda ladder: ladder.length):
             size = ladder.unsmooth(power)
-            other = self._ladder(RULE.other * ladder.length / RULE.change) if size else None
+            other = self.ladder(RULE.other * ladder.length / RULE.change) if size else None
             again = 0.0 if other is None else other.unsmooth(power)
             if again and abs(again - size) <= RULE.uneven * abs(size):
                 return again
@@ -557,6 +571,12 @@ class Line:
         for ladder in sorted(self.ladders, key=lambda ladder: ladder.length):
             if abs(ladder.bends()[2]) > _SECOND * ladder.rounding / (0.25 * ladder.length) ** 2:
                 yield ladder
+
+    def bends_on(self, length: float, value: float) -> bool:
+        """Return whether the cost bends by about some value over a length, too."""
+        ahead, behind, middle = self.cost(length), self.cost(-length), self.here.cost
+        gap = ahead - middle + (behind - middle) - value * length * length
+        return abs(gap) <= RULE.uneven * abs(value) * length * length  # False for NaN
 
     def seam(self) -> bool:
         """Return whether the cost bends by one amount ahead of the point and by another behind."""
@@ -591,13 +611,8 @@ class Line:
         fall = self.here.cost - finite.get(lowest, self.here.cost)
         shown = RULE.noise * float(max((each.own_noise for each in self.ladders), default=0.0))
         noise = max(shown, self.noise_at(lowest))
-        if not fall > max(known, slope * abs(lowest)) + RULE.sure * noise:
-            return 0.0
-        # Noise is not as low again all around.
-        around = np.array([self.cost(share * lowest) for share in RULE.around])
-        noise = abs(float(_FOURTH @ around))
-        lower = self.here.cost - float(around.max())
-        return fall if lower > 0.5 * fall and fall > RULE.noise * noise else 0.0
+        clear = fall > max(known, slope * abs(lowest)) + RULE.sure * noise
+        return fall if clear and self._is_low(lowest) else 0.0
 
 
 # -- answers --------------------------------------------------------------------------------------
@@ -610,6 +625,48 @@ def line_along(here: Evaluation, direction: np.ndarray) -> Line:
             return line
     here.lines.append(Line(here, direction))
     return here.lines[-1]
+
+
+def own_lengths(here: Evaluation) -> tuple[float, ...]:
+    """Return a length over which the cost bends evenly, in each factor that is zero; 0 in others.
+
+    A point that is zero has no size, and its derivatives may be wrong, or come from differences
+    themselves. So lengths are tried from 1 on, longer and shorter ones, until costs approach a
+    limit. None is known of a cost that does not bend, or only beyond its noise.
+    """
+    if here.manifold.bounded:
+        return ()
+    sizes = here.space.factor_sizes()
+    pairs = zip(sizes, here.past_sizes or sizes, strict=True)
+    zero = [own <= math.sqrt(here.precision) * past for own, past in pairs]
+    if not any(zero):
+        return ()
+    drawn = here.space.random(np.random.default_rng(0))
+    lengths = []
+    for number, is_zero in enumerate(zero):
+        part = here.space.weighted(drawn, [float(number == other) for other in range(len(zero))])
+        norm = here.norm(part)
+        known = is_zero and norm > 0.0
+        lengths.append(_own_length(Line(here, part / part.dtype.type(norm))) if known else 0.0)
+    return tuple(lengths)
+
+
+def _own_length(line: Line) -> float:
+    """Return the longest length over which the cost bends as over the first that tells."""
+    for power in sorted(range(-RULE.outward, RULE.outward), key=abs):
+        length = RULE.stride**power
+        with suppress(LookupError, AssertionError):  # of costs that never were asked so far away
+            ladder = line.ladder(length)
+            if ladder is None:
+                continue
+            bend = ladder.bend(RULE.noise * ladder.own_noise)
+            if bend.error <= RULE.uneven * abs(bend.value):
+                for _ in range(power, RULE.outward):
+                    if not line.bends_on(RULE.stride * length, bend.value):
+                        return length
+                    length *= RULE.stride
+                return ladder.length
+    return 0.0
 
 
 def contradicting_slope(here: Evaluation) -> float | None:

@@ -82,6 +82,8 @@ class Evaluation:
         self.known_curvature: Curvature | None = None  # where it was asked for
         # The largest sizes of the factors on the way here: roundings of them are no lengths.
         self.past_sizes: tuple[float, ...] = ()
+        # Where the point is zero in a factor: the length over which the cost bends as it does here.
+        self.own_lengths: tuple[float, ...] = ()
 
     def moved(
         self, vector: np.ndarray, move: Callable[[TangentSpace, Any], Any] = retraction
@@ -208,19 +210,29 @@ class Evaluation:
         """Lines through the point, with the costs on them that are known."""
         return []
 
+    def lengths(self, share: float) -> tuple[float, ...]:
+        """Return the same, but the cost's own length where that was measured."""
+        sizes = self.sizes(share)
+        own = self.own_lengths or (0.0,) * len(sizes)
+        return tuple(a or b for a, b in zip(own, sizes, strict=True))
+
     def reach(self, vector: np.ndarray) -> float:
         """Return the length of a step along a vector that is as long as the point in a factor.
 
-        On manifolds with bounds it is 1. So it is where the point is zero in all factors in which
-        the vector is more than rounding.
+        Where the point is zero, the cost's own length counts, if that was measured. On manifolds
+        with bounds the length is 1, as it is where none is known.
         """
+        return self.known_reach(vector) or 1.0
+
+    def known_reach(self, vector: np.ndarray) -> float:
+        """Return the same, but 0 where no size is known in any factor that a vector moves."""
         if self.manifold.bounded:
             return 1.0
         length, rounding = self.norm(vector), self.precision**0.5
-        pairs = zip(self.space.factor_lengths(vector), self.sizes(rounding), strict=True)
+        pairs = zip(self.space.factor_lengths(vector), self.lengths(rounding), strict=True)
         sized = [(part, size) for part, size in pairs if size > 0.0]
         if not max((part for part, _ in sized), default=0.0) > rounding * length:
-            return 1.0
+            return 0.0
         return length / max(part / size for part, size in sized)
 
     @lazy

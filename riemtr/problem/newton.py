@@ -311,7 +311,7 @@ class Newton:
 
     def _units(self) -> tuple[float, ...]:
         """Return the sizes of the factors over the largest; 1 where symmetries mix the factors."""
-        sizes = self._sizes
+        sizes = self._here.lengths(self._here.precision)
         largest = max(sizes, default=0.0)
         if len(self._here.symmetries) or not largest > 0.0:
             return tuple(1.0 for _ in sizes)
@@ -373,7 +373,8 @@ class Newton:
         ones = here.basis.vector(np.ones(here.manifold.dim))
         numbered = here.space.weighted(ones, range(1, count + 1))
         factors = np.rint(np.asarray(here.basis.coordinates(numbered), dtype=float)) - 1.0
-        changes = np.abs(matrix.diagonal()) * np.take(self._sizes, factors.astype(int)) ** 2
+        sizes = here.lengths(here.precision)
+        changes = np.abs(matrix.diagonal()) * np.take(sizes, factors.astype(int)) ** 2
         self._weights = tuple(
             weight if np.max(changes[factors == number], initial=0.0) > self.noise else 1.0
             for number, weight in enumerate(self._weights)

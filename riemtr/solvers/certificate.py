@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,7 @@ from riemtr.problem.differences import (
     cost_nearby,
     gradient_noise,
     line_along,
+    own_lengths,
     turns_unevenly,
 )
 from riemtr.problem.differences import image as gradient_image
@@ -304,6 +305,10 @@ def certify_evaluation(
     curvature_met : float
         The largest curvature that a run has met beside the point.
     """
+    lengths = own_lengths(here)
+    if lengths:  # anew, since steps of other lengths may have been taken before
+        past, here = here.past_sizes, here.problem.at(here.point, here.counts, here.clock)
+        here.past_sizes, here.own_lengths = past, lengths
     size, known = here.gradient_norm, here.curvature
     bound = tolerances.gradient_at(here, curvature_met)
     if not size <= bound and tolerances.relative:
@@ -390,11 +395,33 @@ class _Evidence:
             self.direction = self.direction if newton.softest is None else newton.softest
         self.nearness: Nearness | None = None
         if self.curvature.known_side(tolerances.curvature) >= 0:
-            self.nearness = tolerances.nearness(here)
+            self.nearness = self._beside_noise(tolerances.nearness(here))
         # Whether costs or gradients confirm the least curvature, and whether gradients cannot.
         self._confirmed = self._open = False
         # Whether costs are as stated to as many digits as no chance brings about.
         self._quiet = True
+
+    def _beside_noise(self, nearness: Nearness) -> Nearness:
+        """Return how far the minimum is where the slope at a point that is zero is but noise.
+
+        The length over which the cost bends evenly stands for the size that such a point lacks. The
+        noise of the gradient may hide as much again of the way, or more than is asked for.
+        """
+        here, least = self.here, self.curvature.lower_bound
+        if nearness.near is not False or not any(here.own_lengths) or not least > 0.0:
+            return nearness
+        unit = here.gradient / here.gradient.dtype.type(here.gradient_norm)
+        noise = CLAIM.noises * gradient_noise(here, unit)
+        if not here.gradient_norm <= noise < math.inf:
+            return nearness
+        error = nearness.error + noise / least
+        sizes = here.lengths(here.precision)
+        pairs = zip(nearness.lengths, sizes, strict=True)
+        close = all(length + error <= self._tolerances.distance * size for length, size in pairs)
+        # A cost that bends evenly without an end has no length either.
+        bend = here.inner(unit, here.hessian(unit))
+        ends = not Line(here, unit).bends_on(RULE.stride * here.reach(unit), bend)
+        return replace(nearness, near=True if close and ends else None, sizes=sizes, error=error)
 
     def slopes_down(self) -> bool:
         """Whether the slope along negative curvature is that of a point far from a saddle."""
@@ -438,7 +465,11 @@ class _Evidence:
                 f"the cost is random: asked twice at this point, its answers differ by "
                 f"{differing:.1e}; fix the random numbers that it draws, or average over them"
             )
-        return against or ("" if self.nearness is None else self._overshoot())
+        if against or self.nearness is None:
+            return against
+        if self.nearness.near is None and known.lower_bound > 0.0 and self._tolerances.relative:
+            return f"whether the minimizer is near is open: it is {self.nearness.in_words}"
+        return self._overshoot()
 
     def _along_lines(self) -> str:
         """Say how costs and gradients change along lines, if not as stated."""

@@ -206,10 +206,22 @@ def test_differences_that_are_too_coarse_decide_nothing():
     unit = 1e-6  # of a double well, beside which a step of differences is long
     problem = Problem(
         pm.Euclidean(1),
+        lambda x: unit**2 * (((x[0] - 1.0) / unit) ** 2 - 1.0) ** 2 / 4.0,
+        riemannian_gradient=lambda x: (((x - 1.0) / unit) ** 2 - 1.0) * (x - 1.0),
+    )
+    assert riemtr.certify(problem, np.ones(1)).verdict == "unresolved"
+
+
+def test_differences_at_zero_are_as_short_as_the_cost_asks_for():
+    unit = 1e-6
+    problem = Problem(
+        pm.Euclidean(1),
         lambda x: unit**2 * ((x[0] / unit) ** 2 - 1.0) ** 2 / 4.0,
         riemannian_gradient=lambda x: ((x / unit) ** 2 - 1.0) * x,
     )
-    assert riemtr.certify(problem, np.zeros(1)).verdict == "unresolved"
+    certificate = riemtr.certify(problem, np.zeros(1))
+    assert certificate.verdict == "maximizer"
+    assert certificate.min_eigenvalue == pytest.approx(-1.0, rel=1e-4)
 
 
 def test_functions_may_reuse_their_arrays():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 
 import autograd.numpy as anp
 import numpy as np
@@ -330,3 +331,92 @@ def test_certified_is_ordered_words():
     with pytest.raises(TypeError):
         sum(Certified)
     assert isinstance(riemtr.solvers.MaxIterations(3), StoppingCriterion)
+
+
+def well(length, shift=0.0, noise=0.0, tilt=0.0):
+    """A convex cost of some length with its minimizer at a shift; a tilt is what gradients miss."""
+    weights = np.array([1.0, 2.0, 0.5])
+
+    def gradient(x):
+        rng = np.random.default_rng(zlib.crc32(x.tobytes()))
+        slope = weights * np.sinh((x - shift) / length) / length
+        return slope + noise / length * rng.uniform(-1.0, 1.0, 3)
+
+    return {
+        "cost": lambda x: float(
+            weights @ (2.0 * np.sinh(0.5 * (x - shift) / length) ** 2) + tilt * np.sum(x) / length
+        ),
+        "euclidean_gradient": gradient,
+        "euclidean_hessian": lambda x, v: weights * np.cosh((x - shift) / length) / length**2 * v,
+    }
+
+
+LENGTHS = [1e-13, 1e-7, 1.0, 1e5, 1e11]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_at_zero_lengths_are_those_of_the_cost(length):
+    given = well(length)
+    assert riemtr.certify(Problem(Euclidean(3), **given), np.zeros(3)).strict
+    by_differences = {**given, "euclidean_hessian": None}
+    certificate = riemtr.certify(Problem(Euclidean(3), **by_differences), np.zeros(3))
+    assert certificate.strict
+    assert certificate.min_eigenvalue == pytest.approx(0.5 / length**2, rel=1e-3)
+    pair = Problem(
+        riemtr.Product([Euclidean(3), Euclidean(1)]),
+        lambda x, y: given["cost"](x) + (y[0] - 1.0) ** 2,
+        euclidean_gradient=lambda x, y: [given["euclidean_gradient"](x), 2.0 * (y - 1.0)],
+    )
+    assert riemtr.certify(pair, [np.zeros(3), np.ones(1)]).strict
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_at_zero_a_wrong_gradient_is_told(length):
+    problem = Problem(Euclidean(3), **well(length, tilt=0.03))
+    assert riemtr.certify(problem, np.zeros(3)).verdict == "unresolved"
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_at_zero_a_slope_within_its_noise_is_none_only_beside_a_length(length):
+    noisy = Problem(Euclidean(3), **well(length, noise=1e-9))
+    certificate = riemtr.certify(noisy, np.zeros(3))
+    assert certificate.verdict == "minimizer"
+    assert 1e-10 * length < certificate.nearness.error < 1e-6 * length
+    for shift in (1e-13, 1e-10, 1e-7):  # a slope that is clear of its noise
+        shifted = Problem(Euclidean(3), **well(length, shift * length))
+        assert riemtr.certify(shifted, np.zeros(3)).verdict != "minimizer"
+    for noise in (1e-9, 1e-4):  # a square has no length
+        square = bowl(np.ones(3) / length**2, np.zeros(3))
+        tilted = Problem(
+            Euclidean(3),
+            lambda x, p=square: p.at(x).cost,
+            euclidean_gradient=lambda x, p=square, s=noise: (
+                p.at(x).gradient
+                + s / length * np.random.default_rng(zlib.crc32(x.tobytes())).uniform(-1.0, 1.0, 3)
+            ),
+            euclidean_hessian=lambda x, v: v / length**2,
+        )
+        assert riemtr.certify(tilted, np.zeros(3)).verdict != "minimizer"
+
+
+@pytest.mark.parametrize("exponent", [8, 11, 13])
+def test_rounding_inside_a_soft_cost_is_no_fall(exponent):
+    """exp(t) - 1 - t is off by roundings of 1, though it is 0 at the minimizer."""
+    for seed in range(20):
+        rng = np.random.default_rng([exponent, seed])
+        basis = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+        weights = 10.0 ** -np.array([0.0, 4.0, 6.0, exponent])
+        center = rng.standard_normal(4)
+
+        def inside(x, q=basis, c=center):
+            return (x - c) @ q
+
+        problem = Problem(
+            Euclidean(4),
+            lambda x, w=weights, z=inside: float(w @ (np.exp(z(x)) - 1.0 - z(x))),
+            euclidean_gradient=lambda x, w=weights, z=inside, q=basis: q @ (w * np.expm1(z(x))),
+            euclidean_hessian=lambda x, v, w=weights, z=inside, q=basis: (
+                q @ (w * np.exp(z(x)) * (v @ q))
+            ),
+        )
+        assert riemtr.certify(problem, center).verdict == "minimizer"
