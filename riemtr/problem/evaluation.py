@@ -200,7 +200,7 @@ class Evaluation:
 
         It is at least a share of the largest size on the way here, so that zero has a size, too.
         """
-        own = self.space.factor_sizes()
+        own = self._own_sizes
         if not self.past_sizes:
             return own
         return tuple(max(a, share * b) for a, b in zip(own, self.past_sizes, strict=True))
@@ -209,6 +209,10 @@ class Evaluation:
     def lines(self) -> list[Any]:
         """Lines through the point, with the costs on them that are known."""
         return []
+
+    @lazy
+    def _own_sizes(self) -> tuple[float, ...]:
+        return self.space.factor_sizes()
 
     def lengths(self, share: float) -> tuple[float, ...]:
         """Return the same, but the cost's own length where that was measured."""
@@ -228,8 +232,12 @@ class Evaluation:
         """Return the same, but 0 where no size is known in any factor that a vector moves."""
         if self.manifold.bounded:
             return 1.0
-        length, rounding = self.norm(vector), self.precision**0.5
-        pairs = zip(self.space.factor_lengths(vector), self.lengths(rounding), strict=True)
+        rounding = self.precision**0.5
+        lengths = self.lengths(rounding)
+        if len(lengths) == 1:
+            return lengths[0]
+        length = self.norm(vector)
+        pairs = zip(self.space.factor_lengths(vector), lengths, strict=True)
         sized = [(part, size) for part, size in pairs if size > 0.0]
         if not max((part for part, _ in sized), default=0.0) > rounding * length:
             return 0.0

@@ -145,7 +145,7 @@ class Run:
     def begin(self, problem: Problem, point: Any) -> tuple[Evaluation, float]:
         """Return the evaluation and the radius to begin with."""
         self.best = here = problem.at(point, self.counts, self.clock)
-        here.past_sizes = here.space.factor_sizes()
+        here.past_sizes = here.sizes(0.0)
         check_beginning(here)
         self.largest_radius = self.solver.radius.limit(here)
         policy = self.solver.radius
