@@ -54,6 +54,9 @@ _MAX_STEPS = 20_000
 # Steps at most over the dimension. A recurrence whose vectors are not orthogonal finds eigenvalues
 # again and again, and needs more steps than there are dimensions for the last ones.
 _MOST_REPEATED = 3
+# Power of the precision up to which vectors that are not quite orthogonal do no harm: the matrix
+# is exact to rounding from 1/2 on (Simon, Linear Algebra Appl. 61, 1984).
+_LOST = 0.75
 # Share of its length that a vector keeps which was orthogonal to the others already.
 _KEPT = 0.7
 # Steps up to which LAPACK's plain QR iteration is the fastest for the tridiagonal matrix.
@@ -102,14 +105,17 @@ class Krylov:
         self.exhausted, self.at_limit, self.finite = False, self.dim <= 0, True
         self._largest_diagonal = self._largest_offdiagonal = 0.0
         self._orthogonal = here.manifold.dot_metric
-        vector = here.space.random(_generator(here))
+        self._random = _generator(here)
+        vector = here.space.random(self._random)
         if len(here.symmetries):
             vector = here.across(vector)
             vector = vector / vector.real.dtype.type(here.norm(vector) or 1.0)
         self._vector = vector
         self._before: np.ndarray | None = None
         self._kept: list[np.ndarray] = []
-        self._rows = np.zeros((0, 0))  # of what is kept, while vectors are orthogonalised
+        # The sum of the kept vectors with random signs: what is orthogonal to it is so to them.
+        self._sum = 0.0 * vector
+        self._was_lost = False
         self._room = max(STORED_ENTRIES // max(as_real(vector).size, 1), _FEWEST_STORED)
         self._most = min(_MAX_STEPS, _MOST_REPEATED * self.dim)
         self._conjugate: _Conjugate | None = None
@@ -137,22 +143,16 @@ class Krylov:
         if len(here.symmetries):
             remainder = here.across(remainder)
         residual = here.norm(remainder)
-        flat, stored = as_real(vector), len(self._kept)
-        cheap = stored * flat.size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
+        stored = len(self._kept)
+        cheap = stored * as_real(vector).size <= _CHEAP_ENTRIES or self.dim <= _ORTHOGONAL_DIMENSION
         self._orthogonal = self._orthogonal and cheap and stored == self.steps
         if self._orthogonal:
-            if stored > len(self._rows):
-                self._rows = _enlarged(self._rows, stored - 1, self._room, flat)
-            self._rows[stored - 1] = flat
-            known = self._rows[:stored]
-            for _ in range(2):
-                flat = as_real(remainder)
-                remainder = from_real(flat - (known @ flat) @ known, remainder)
-                shorter, residual = residual, here.norm(remainder)
-                if residual > _KEPT * shorter:  # next to nothing was removed: once is enough
-                    break
-                # The little that is left may be off the tangent space by roundings of what was.
-                remainder = here.tangent(remainder)
+            self._sum += vector if self._random.random() < 0.5 else -vector
+            is_lost = abs(here.inner(self._sum, remainder)) > here.precision**_LOST * residual
+            if is_lost or self._was_lost:  # the recurrence has what was lost from two vectors
+                remainder = self._orthogonalised(remainder, residual)
+                residual = here.norm(remainder)
+            self._was_lost = is_lost
         self.finite = math.isfinite(alpha + residual)
         self._largest_diagonal = max(self._largest_diagonal, abs(alpha))
         self.spread = self._largest_diagonal + 2.0 * self._largest_offdiagonal
@@ -164,6 +164,19 @@ class Krylov:
         if not self.at_limit:
             self._largest_offdiagonal = max(self._largest_offdiagonal, residual)
             self._before, self._vector = vector, remainder / remainder.dtype.type(residual)
+
+    def _orthogonalised(self, remainder: np.ndarray, length: float) -> np.ndarray:
+        """Return a vector of some length without its part in the span of the kept vectors."""
+        here, known = self._here, np.array([as_real(vector) for vector in self._kept])
+        for _ in range(2):
+            flat = as_real(remainder)
+            remainder = from_real(flat - (known @ flat) @ known, remainder)
+            shorter, length = length, here.norm(remainder)
+            if length > _KEPT * shorter:  # next to nothing was removed: once is enough
+                break
+            # The little that is left may be off the tangent space by roundings of what was.
+            remainder = here.tangent(remainder)
+        return remainder
 
     def _conjugated(self, vector: np.ndarray) -> None:
         """Take a vector that is not kept into account.
@@ -320,15 +333,6 @@ class _Conjugate:
         if alpha < self.curvature * length * length:
             self.curvature = alpha / (length * length)
             self.best = direction / direction.real.dtype.type(length)
-
-
-def _enlarged(rows: np.ndarray, stored: int, room: int, like: np.ndarray) -> np.ndarray:
-    """Return rows with room for half as many again."""
-    # Zeros, since BLAS may look at rows not filled yet, and complain about what is there.
-    larger = np.zeros((min(max(3 * stored // 2, 16), room), like.size), dtype=like.dtype)
-    if stored:
-        larger[:stored] = rows[:stored]
-    return larger
 
 
 class _Chain:
