@@ -215,7 +215,7 @@ class Evaluation:
         return self.space.factor_sizes()
 
     def lengths(self, share: float) -> tuple[float, ...]:
-        """Return the same, but the cost's own length where that was measured."""
+        """Return the size in each factor, or the cost's own length there if that was measured."""
         sizes = self.sizes(share)
         own = self.own_lengths or (0.0,) * len(sizes)
         return tuple(a or b for a, b in zip(own, sizes, strict=True))
@@ -229,7 +229,7 @@ class Evaluation:
         return self.known_reach(vector) or 1.0
 
     def known_reach(self, vector: np.ndarray) -> float:
-        """Return the same, but 0 where no size is known in any factor that a vector moves."""
+        """Return that length, or 0 where no size is known in any factor that a vector moves."""
         if self.manifold.bounded:
             return 1.0
         rounding = self.precision**0.5
