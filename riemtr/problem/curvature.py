@@ -212,6 +212,11 @@ class Curvature:
                 self._direction = self._krylov.best_kept()[0]
         return self._direction
 
+    @property
+    def drawn(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """A unit vector that nobody chose, with the Hessian's product, where one was taken."""
+        return None if self._krylov is None else self._krylov.first
+
     def eigenvalues(self) -> np.ndarray | None:
         """Return all eigenvalues, where the matrix is known or small; None elsewhere."""
         here = self._here
@@ -311,7 +316,8 @@ class Curvature:
             return self._is_followed(leftmost, threshold)
         witness = here.vector_across(indefinite_direction(matrix, factor, failed_at))
         bend = here.inner(witness, here.hessian(witness)) / here.inner(witness, witness)
-        self._is_negative = bend + rounding < -tolerance
+        # Less than a positive number that was asked for need not be negative.
+        self._is_negative = bend + rounding < -max(tolerance, 0.0)
         return self._is_negative
 
     def _errors(self, matrix: np.ndarray, accuracy: float) -> tuple[float, float]:

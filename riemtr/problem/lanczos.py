@@ -93,6 +93,8 @@ class Krylov:
         Largest difference seen between <u, Hv> and <v, Hu>.
     finite : bool
         False once a product was not finite.
+    first : pair of ndarray or None
+        The random start, of unit length, and the product of the Hessian with it.
     """
 
     def __init__(self, here: Evaluation):
@@ -119,6 +121,7 @@ class Krylov:
         self._room = max(STORED_ENTRIES // max(as_real(vector).size, 1), _FEWEST_STORED)
         self._most = min(_MAX_STEPS, _MOST_REPEATED * self.dim)
         self._conjugate: _Conjugate | None = None
+        self.first: tuple[np.ndarray, np.ndarray] | None = None
         self._enough = 2.0 * self.dim / math.pi / FAILURE_PROBABILITY**2
         self._chain = _Chain(math.nan)
 
@@ -126,6 +129,7 @@ class Krylov:
         """Take one more step; products are known to a relative accuracy."""
         here, vector, before = self._here, self._vector, self._before
         image = here.hessian(vector)
+        self.first = self.first or (vector, image)
         alpha = here.inner(vector, image)
         self.diagonal.append(alpha)
         self.steps += 1

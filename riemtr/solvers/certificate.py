@@ -388,14 +388,14 @@ class _Evidence:
     def __init__(self, here: Evaluation, tolerances: Tolerances, bound: float):
         self.here, self.curvature = here, here.curvature
         self._tolerances, self._bound = tolerances, bound
+        self.nearness: Nearness | None = None
+        if self.curvature.known_side(tolerances.curvature) >= 0:
+            self.nearness = self._beside_noise(tolerances.nearness(here))
         self.direction = self.curvature.direction
         newton = here.newton
         if newton.units_matter:
             newton.solve_exactly()
             self.direction = self.direction if newton.softest is None else newton.softest
-        self.nearness: Nearness | None = None
-        if self.curvature.known_side(tolerances.curvature) >= 0:
-            self.nearness = self._beside_noise(tolerances.nearness(here))
         # Whether costs or gradients confirm the least curvature, and whether gradients cannot.
         self._confirmed = self._open = False
         # Whether costs are as stated to as many digits as no chance brings about.
@@ -478,10 +478,10 @@ class _Evidence:
         assert direction is not None
         image = known.image if direction is known.direction else None
         product = here.hessian(direction) if image is None else image
-        drawn, ways = _drawn(here), flat_directions(here, self._tolerances)
+        ways = flat_directions(here, self._tolerances)
         asked = [(direction, product)]
-        if drawn is not None:
-            asked.append((drawn, here.hessian(drawn)))
+        if here.manifold.dim > 1:  # there is another one
+            asked.append(known.drawn or _drawn(here))
         for number, (vector, stated) in enumerate(asked):
             line = line_along(here, vector)
             bend = here.inner(vector, stated)
@@ -664,11 +664,10 @@ class _Evidence:
         return ""
 
 
-def _drawn(here: Evaluation) -> np.ndarray | None:
-    """Return a direction that nobody chose; None in dimension 1, where there is only one."""
-    if here.manifold.dim <= 1:
-        return None
-    return here.space.random(np.random.default_rng(_SEED))
+def _drawn(here: Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    """Return a direction that nobody chose, with the Hessian's product."""
+    drawn = here.space.random(np.random.default_rng(_SEED))
+    return drawn, here.hessian(drawn)
 
 
 def _usual(here: Evaluation) -> Threshold:

@@ -246,12 +246,8 @@ class Run:
         over = self.clock.expired or self.number >= self.solver.max_iterations
         if reason.status is not Status.CONVERGED or over:
             return None
-        place = 0.0
-        if not flat_directions(here, self.tolerances):
-            return None
-        known = here.curvature
+        place, known = 0.0, here.curvature
         tolerated = known.tolerated(self.tolerances.curvature)
-        nearness = self.tolerances.nearness(here)
         for number, (direction, begin) in enumerate(flat_directions(here, self.tolerances)):
             line = line_along(here, direction)
             if number == 0:
@@ -260,7 +256,10 @@ class Run:
                 bend = here.inner(direction, here.hessian(direction) if image is None else image)
                 slope = self.tolerances.slope_at(here, direction, bend, self.size)
                 self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
-            place = line.first_fall(CLAIM.minimum * nearness.decrease, begin=begin)
+            place = line.first_fall(0.0, begin=begin)
+            if place:  # by more than on the last bit of the way
+                decrease = self.tolerances.nearness(here).decrease
+                place = line.first_fall(CLAIM.minimum * decrease, begin=begin)
             if place:
                 break
         if not place:

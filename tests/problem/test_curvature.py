@@ -365,3 +365,12 @@ def test_a_direction_to_follow_costs_less_than_one_for_a_certificate():
     assert here.curvature.min_eigenvalue == pytest.approx(values[0], rel=1e-3)
     assert here.counts.hessian_products > first
     assert here.curvature.direction is not direction
+
+
+def test_less_than_a_positive_number_is_not_negative():
+    rng = np.random.default_rng(0)
+    here, values = quadratic("euclidean", np.geomspace(1e-9, 1.0, 6), rng)
+    here.hessian_matrix()
+    assert here.curvature.side(Threshold(-2e-9)) == -1
+    assert not here.curvature.is_negative
+    assert here.curvature.min_eigenvalue == pytest.approx(values[0], rel=1e-5)
