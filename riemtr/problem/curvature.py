@@ -16,7 +16,7 @@ import numpy as np
 
 from riemtr.errors import NonFiniteHessianError, OutOfTimeError
 from riemtr.problem.cholesky import indefinite_direction, shifted_cholesky
-from riemtr.problem.lanczos import Krylov
+from riemtr.problem.lanczos import FAILURE_PROBABILITY, Krylov
 from riemtr.problem.shared_work import ROUGH_ACCURACY
 
 if TYPE_CHECKING:
@@ -74,6 +74,12 @@ class Threshold:
 class Curvature:
     """What is known of the extreme eigenvalues of a Hessian.
 
+    Parameters
+    ----------
+    here : Evaluation
+    failure_probability : float
+        Chance that :attr:`lower_bound` is wrong where it comes from Lanczos.
+
     Attributes
     ----------
     min_eigenvalue, max_eigenvalue : float
@@ -94,8 +100,8 @@ class Curvature:
         What kept it from being decided, in words; empty if nothing did.
     """
 
-    def __init__(self, here: Evaluation):
-        self._here = here
+    def __init__(self, here: Evaluation, failure_probability: float = FAILURE_PROBABILITY):
+        self._here, self._failure_probability = here, failure_probability
         self.min_eigenvalue = math.nan
         self.max_eigenvalue = math.nan
         self.lower_bound = -math.inf
@@ -235,7 +241,7 @@ class Curvature:
         if here.offers_matrix or here.has_matrix:
             self.size = _size(here.hessian_matrix())
         else:
-            self._krylov = krylov = self._krylov or Krylov(here)
+            self._krylov = krylov = self._begun()
             with np.errstate(invalid="ignore"):  # what is not finite is looked for
                 while krylov.steps < _MEASURING and not krylov.at_limit:
                     krylov.step(accuracy_of(here))
@@ -345,11 +351,13 @@ class Curvature:
         self.doubt = rounding + self._error
         self.lower_bound = max(self.lower_bound, self.min_eigenvalue - self.doubt)
 
+    def _begun(self) -> Krylov:
+        return self._krylov or Krylov(self._here, self._failure_probability)
+
     def _by_lanczos(self, threshold: Threshold) -> None:
         here = self._here
-        if self._krylov is None:
-            self._krylov = Krylov(here)
-        krylov, accuracy = self._krylov, accuracy_of(here)
+        self._krylov = krylov = self._begun()
+        accuracy = accuracy_of(here)
         begun, looked, x, expired = krylov.steps, 0, math.nan, False
         # Numbers that are not finite are looked for; BLAS flags some where none are.
         with np.errstate(invalid="ignore"):

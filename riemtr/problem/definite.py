@@ -30,8 +30,7 @@ from scipy.linalg.lapack import get_lapack_funcs
 from scipy.sparse.linalg import LinearOperator, splu
 
 from riemtr.manifolds import Euclidean
-from riemtr.problem.curvature import Threshold
-from riemtr.problem.lanczos import FAILURE_PROBABILITY
+from riemtr.problem.curvature import Curvature, Threshold
 from riemtr.problem.problem import Problem
 
 # Share of its rounding error that a proof claims: whoever repeats it by factors of their own, whose
@@ -53,6 +52,8 @@ _TINY = 2.0**-1074
 _FILL = 10
 # The factor between two shifts that are tried.
 _FACTOR = 10.0
+# Chance that a bound by products is wrong: it is called a proof, and costs but a few more products.
+_FAILURE_PROBABILITY = 1e-6
 # Halvings, on a logarithmic scale, of the range that the least shift lies in.
 _HALVINGS = 3
 
@@ -243,12 +244,13 @@ def _prove_by_products(matrix: LinearOperator, enough: float) -> Proof:
     """Return the bound of Lanczos on the smallest eigenvalue, which is a shift of all rows."""
     rows = matrix.shape[0]
     form = _Form(matrix)
-    known = Problem(Euclidean(form.dim), form).at(np.zeros(form.dim)).curvature
+    here = Problem(Euclidean(form.dim), form).at(np.zeros(form.dim))
+    known = Curvature(here, _FAILURE_PROBABILITY)
     tolerance = max(enough, _UNIT * rows * known.measured_size())
     while known.lower_bound == -math.inf:
         known.side(Threshold(absolute=tolerance))
         tolerance *= _FACTOR
-    return Proof(max(0.0, -known.lower_bound), 0.0, FAILURE_PROBABILITY)
+    return Proof(max(0.0, -known.lower_bound), 0.0, _FAILURE_PROBABILITY)
 
 
 class _Form:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.arguments import check_nonnegative
-from riemtr.errors import NonFiniteHessianError, OutOfTimeError
+from riemtr.arguments import check_nonnegative, is_real
+from riemtr.errors import ArgumentError, NonFiniteHessianError, OutOfTimeError
 from riemtr.manifolds.arrays import from_real
 from riemtr.problem import Clock, Curvature, Evaluation, Threshold, as_problem
 from riemtr.problem.books import provide
@@ -31,6 +31,7 @@ from riemtr.problem.differences import (
     turns_unevenly,
 )
 from riemtr.problem.differences import image as gradient_image
+from riemtr.problem.lanczos import FAILURE_PROBABILITY
 from riemtr.problem.newton import Nearness
 from riemtr.solvers.distance import Distance, estimated, is_cheap, is_small, proved, rounded_up
 from riemtr.solvers.stopping import Tolerances, default_tolerances, flat_directions
@@ -732,6 +733,7 @@ def certify(
     curvature_tolerance: float | None = None,
     relative_tolerance: float | None = None,
     max_seconds: float | None = math.inf,
+    failure_probability: float = FAILURE_PROBABILITY,
 ) -> Certificate:
     """Certify a point, whatever solver it comes from.
 
@@ -750,6 +752,9 @@ def certify(
     max_seconds : float, optional
         Time to take at most; the verdict is "unresolved" where that does not suffice, with what is
         known by then.
+    failure_probability : float, optional
+        Chance that the bound on the smallest eigenvalue is wrong, for the worst of all spectra,
+        where no Hessian matrix is known.
 
     Examples
     --------
@@ -762,7 +767,11 @@ def certify(
     problem = as_problem(problem)
     limit = math.inf if max_seconds is None else max_seconds
     check_nonnegative("max_seconds", limit)
+    if not (is_real(failure_probability) and 0.0 < failure_probability < 1.0):
+        raise ArgumentError("failure_probability", "be between 0 and 1", failure_probability)
     here = problem.at(problem.geometry.check_point(point, name="point"), clock=Clock(limit))
+    here.known_curvature = Curvature(here, failure_probability)
+    provide(here, curvature=here.known_curvature)
     return certify_evaluation(
         here,
         default_tolerances(here.precision, tolerance, curvature_tolerance, relative_tolerance),

@@ -9,7 +9,7 @@ import pymanopt.manifolds as pm
 import pytest
 
 from riemtr import Problem, Sphere
-from riemtr.problem import Threshold
+from riemtr.problem import Curvature, Threshold
 from riemtr.problem import lanczos as module
 from riemtr.problem.lanczos import Krylov
 from tests.problem.quadratics import quadratic
@@ -145,8 +145,8 @@ def test_needs_fewer_products_than_the_bound_for_the_worst_spectrum():
     rng = np.random.default_rng(8)
     spectrum = np.append(rng.uniform(0.2, 1.0, 490), rng.uniform(4.0, 5.0, 10))
     here, values = quadratic("euclidean", spectrum, rng)
-    assert here.curvature.side(Threshold(1e-6)) == 1
-    root = math.log(1.648 * math.sqrt(500) / module.FAILURE_PROBABILITY)
+    assert Curvature(here, 1e-6).side(Threshold(1e-6)) == 1
+    root = math.log(1.648 * math.sqrt(500) / 1e-6)
     worst = 0.5 * (1.0 + root / math.sqrt(values[0] / (values[-1] - values[0])))
     assert here.counts.hessian_products < 0.7 * worst
 
@@ -209,11 +209,11 @@ def test_the_bound_fails_no_more_often_than_it_says(monkeypatch):
     # One eigenvalue below the threshold, which a start that barely touches it does not show.
     rng = np.random.default_rng(6)
     here, values = quadratic("euclidean", np.append(rng.uniform(0.5, 5.0, 99), -0.01), rng)
-    monkeypatch.setattr(module, "FAILURE_PROBABILITY", 0.2)
     wrong = 0
     for seed in range(300):
         monkeypatch.setattr(module, "_SEED", seed)
-        found = by_lanczos(here.problem.at(here.point), 1e-6)
+        found = Curvature(here.problem.at(here.point), 0.2)
+        found.side(Threshold(1e-6))
         wrong += found.lower_bound > values[0] + 1e-12
     expected, deviation = 0.2 * 300, math.sqrt(0.2 * 0.8 * 300)
     assert 0 < wrong <= expected + 3 * deviation

@@ -997,3 +997,24 @@ def test_a_distance_that_time_cut_short_is_known_once_there_is_time():
     here.clock.limit = math.inf
     assert tolerances.nearness(here).near is False
     assert here.newton.limited == ""
+
+
+def test_a_smaller_chance_of_failure_takes_more_products():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.01, 1.0, 300)
+    problem = riemtr.Problem(
+        Euclidean(300),
+        lambda x: float(0.5 * weights @ x**2),
+        euclidean_gradient=lambda x: weights * x,
+        euclidean_hessian=lambda x, v: weights * v,
+    )
+    known = [
+        riemtr.certify(problem, np.zeros(300), failure_probability=chance).evaluation
+        for chance in (1e-2, 1e-4, 1e-8)
+    ]
+    counts = [here.counts.hessian_products for here in known]
+    assert counts == sorted(set(counts))
+    assert all(here.curvature.lower_bound <= weights.min() for here in known)
+    assert riemtr.certify(problem, np.zeros(300)).evaluation.counts == known[1].counts
+    with pytest.raises(ValueError, match="failure_probability must be between 0 and 1"):
+        riemtr.certify(problem, np.zeros(300), failure_probability=0.0)
