@@ -833,8 +833,8 @@ def _gradient_nearby(here: Evaluation, displacement: np.ndarray) -> np.ndarray:
     return gradient
 
 
-def turns_unevenly(here: Evaluation, vector: np.ndarray, length: float) -> bool:
-    """Return whether the gradient turns by one amount ahead and by another behind.
+def uneven_turn(here: Evaluation, vector: np.ndarray, length: float) -> float:
+    """Return by how much the gradient turns otherwise ahead than behind; 0 where that vanishes.
 
     Beside a smooth point the difference between both sides is half as large over half the length.
     """
@@ -842,7 +842,7 @@ def turns_unevenly(here: Evaluation, vector: np.ndarray, length: float) -> bool:
     for t in (length, 0.5 * length):
         ahead, behind = (_gradient_nearby(here, signed * vector) for signed in (t, -t))
         uneven.append(here.norm(ahead + behind - 2.0 * here.gradient) / t)
-    return uneven[1] > RULE.lasting * uneven[0]
+    return uneven[1] if uneven[1] > RULE.lasting * uneven[0] else 0.0
 
 
 def gradient_noise(here: Evaluation, direction: np.ndarray) -> float:
@@ -851,13 +851,14 @@ def gradient_noise(here: Evaluation, direction: np.ndarray) -> float:
     The steps are so long that single precision inside a gradient is seen. The noise is infinite
     where gradients are not to be had.
     """
-    length = here.precision**0.25 * here.reach(direction) * RULE.longest
+    step = 1.5 * here.precision**0.25 * here.reach(direction) * RULE.longest
     try:
-        gradients = [_gradient_nearby(here, n * length * direction) for n in (-3, -1, 1, 3)]
+        a, b, d, e = (_gradient_nearby(here, n * step * direction) for n in (-2, -1, 1, 2))
     except UNCOMPARED:
         return math.inf
-    third = gradients[3] - 3.0 * gradients[2] + 3.0 * gradients[1] - gradients[0]
-    return here.norm(third) / math.sqrt(20.0)
+    # One of them may be small by chance.
+    c = here.gradient
+    return max(map(here.norm, (d - a + 3.0 * (b - c), e - b + 3.0 * (c - d)))) / math.sqrt(20.0)
 
 
 def answers_differently(here: Evaluation) -> float:

@@ -28,7 +28,7 @@ from riemtr.problem.differences import (
     gradient_noise,
     line_along,
     own_lengths,
-    turns_unevenly,
+    uneven_turn,
 )
 from riemtr.problem.differences import image as gradient_image
 from riemtr.problem.lanczos import FAILURE_PROBABILITY
@@ -419,9 +419,10 @@ class _Evidence:
         sizes = here.lengths(here.precision)
         pairs = zip(nearness.lengths, sizes, strict=True)
         close = all(length + error <= self._tolerances.distance * size for length, size in pairs)
-        # A cost that bends evenly without an end has no length either.
+        # A cost that bends evenly without an end has no length either; along the slope the end may
+        # be a little farther.
         bend = here.inner(unit, here.hessian(unit))
-        ends = not Line(here, unit).bends_on(RULE.stride * here.reach(unit), bend)
+        ends = not Line(here, unit).bends_on(RULE.stride**2 * here.reach(unit), bend)
         return replace(nearness, near=True if close and ends else None, sizes=sizes, error=error)
 
     def slopes_down(self) -> bool:
@@ -454,11 +455,6 @@ class _Evidence:
             return apart
         if len(here.symmetries) and not _is_symmetric(here):
             return "the cost changes along the directions that symmetries(point) returns"
-        if known.is_unsymmetric:
-            return (
-                f"the Hessian is not symmetric, <u, Hv> and <v, Hu> differ by "
-                f"{known.asymmetry:.1e}: see riemtr.check_hessian"
-            )
         against = self._of_curvature() or self._along_lines()
         differing = answers_differently(here) if against or not self._quiet else 0.0
         if differing > 0.0:
@@ -483,6 +479,13 @@ class _Evidence:
         asked = [(direction, product)]
         if here.manifold.dim > 1:  # there is another one
             asked.append(known.drawn or _drawn(here))
+            gap = abs(here.inner(direction, asked[1][1]) - here.inner(asked[1][0], product))
+            known.asymmetry = max(known.asymmetry, gap)
+        if known.is_unsymmetric:
+            return (
+                f"the Hessian is not symmetric, <u, Hv> and <v, Hu> differ by "
+                f"{known.asymmetry:.1e}: see riemtr.check_hessian"
+            )
         for number, (vector, stated) in enumerate(asked):
             line = line_along(here, vector)
             bend = here.inner(vector, stated)
@@ -548,7 +551,7 @@ class _Evidence:
             hidden = 1.0
         else:
             hidden = math.sqrt(dim) * (CLAIM.hidden if clear and dim > 1 else 1.0)
-        if clear and turns_unevenly(here, vector, measured.length):
+        if clear and uneven_turn(here, vector, measured.length) > RULE.uneven * gap:
             return ""  # as where a squared hinge begins
         if clear:  # unless it is noise of the gradient that its few differences did not show
             noise = CLAIM.noises * gradient_noise(here, vector) / measured.length

@@ -20,7 +20,7 @@ from riemtr.problem.differences import (
     derivative,
     gradient_noise,
     image,
-    turns_unevenly,
+    uneven_turn,
 )
 
 ALONG = np.array([1.0, 0.0])
@@ -189,6 +189,7 @@ def test_noise_of_the_gradient_is_in_the_error():
     found, doubt = gap(quadratic(noise=1e-9))
     assert found <= doubt
     assert gradient_noise(quadratic(noise=1e-9), ALONG) > 1e-11
+    assert gradient_noise(quadratic(cubic=10.0), ALONG) < 1e-13
     assert gradient_noise(quadratic(), ALONG) < 1e-15
 
 
@@ -197,8 +198,8 @@ def test_a_kink_of_the_gradient_turns_it_unevenly():
         lambda x: float(np.maximum(x[0], 0.0) ** 2),
         lambda x: np.array([2.0 * max(x[0], 0.0), 0.0]),
     )
-    assert turns_unevenly(here, ALONG, 1e-5)
-    assert not turns_unevenly(quadratic(cubic=10.0), ALONG, 1e-5)
+    assert uneven_turn(here, ALONG, 1e-5)
+    assert not uneven_turn(quadratic(cubic=10.0), ALONG, 1e-5)
 
 
 def test_a_gradient_that_turns_within_the_usual_step_is_measured_over_shorter_ones():

@@ -420,3 +420,59 @@ def test_rounding_inside_a_soft_cost_is_no_fall(exponent):
             ),
         )
         assert riemtr.certify(problem, center).verdict == "minimizer"
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_hessian_by_differences_that_is_not_linear_is_no_hessian(dimension):
+    """A bowl that falls within a cone; few cones are met by none of the lines that are asked."""
+    missed = 0
+    for seed in range(60):
+        rng = np.random.default_rng([dimension, seed])
+        axis = rng.standard_normal(dimension)
+        axis /= np.linalg.norm(axis)
+        place = rng.standard_normal(dimension)
+
+        def part(z, a=axis):
+            return max(float(a @ z) - 0.4 * float(np.linalg.norm(z)), 0.0)
+
+        def gradient(x, a=axis, c=place, p=part):
+            z = x - c
+            return z - 9.0 * p(z) * (a - 0.4 * z / max(float(np.linalg.norm(z)), 1e-300))
+
+        problem = Problem(
+            Euclidean(dimension),
+            lambda x, c=place, p=part: 0.5 * float((x - c) @ (x - c)) - 4.5 * p(x - c) ** 2,
+            euclidean_gradient=gradient,
+        )
+        missed += riemtr.certify(problem, place).verdict == "minimizer"
+    assert missed <= 5
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-10])
+def test_noise_is_no_seam_that_excuses_a_wrong_hessian(noise):
+    """The cost is too noisy to tell, and the gradient is not."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        basis = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+        bends = np.array([0.5, 1.8, 2.0, 1.4, -0.9])
+        last = basis[:, -1]
+        center = rng.standard_normal(5) * (seed % 2)
+
+        def drawn(x, size, number, own=seed):
+            return np.random.default_rng([own, number, zlib.crc32(x.tobytes())]).uniform(
+                -1.0, 1.0, size
+            )
+
+        problem = Problem(
+            Euclidean(5),
+            lambda x, q=basis, c=center, draw=drawn: (
+                float(bends @ (1.0 - np.cos((x - c) @ q))) + 1e-6 * float(draw(x, 1, 0)[0])
+            ),
+            euclidean_gradient=lambda x, q=basis, c=center, draw=drawn: (
+                q @ (bends * np.sin((x - c) @ q)) + noise * draw(x, 5, 1)
+            ),
+            euclidean_hessian=lambda x, v, q=basis, c=center, a=last: (
+                q @ (bends * np.cos((x - c) @ q) * (v @ q)) + 2.0 * (a @ v) * a
+            ),
+        )
+        assert riemtr.certify(problem, center).verdict != "minimizer"
