@@ -478,7 +478,7 @@ class _Evidence:
         ways = flat_directions(here, self._tolerances)
         asked = [(direction, product)]
         if here.manifold.dim > 1:  # there is another one
-            asked.append(known.drawn or _drawn(here))
+            asked.append(_another(here, direction, product))
             gap = abs(here.inner(direction, asked[1][1]) - here.inner(asked[1][0], product))
             known.asymmetry = max(known.asymmetry, gap)
         if known.is_unsymmetric:
@@ -668,8 +668,24 @@ class _Evidence:
         return ""
 
 
+def _another(
+    here: Evaluation, direction: np.ndarray, product: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a direction that nobody chose, with the Hessian's product; that of Lanczos if known.
+
+    It is turned from the one given by a radian at least: two lines that are close see the same.
+    """
+    drawn, image = here.curvature.drawn or _drawn(here)
+    along = drawn.dtype.type(here.inner(direction, drawn))
+    rest, rest_image = drawn - along * direction, image - along * product
+    length = here.norm(rest)
+    if length >= math.sin(1.0) or not length > 0.0:
+        return drawn, image
+    share, kept = drawn.dtype.type(math.sin(1.0) / length), drawn.dtype.type(math.cos(1.0))
+    return kept * direction + share * rest, kept * product + share * rest_image
+
+
 def _drawn(here: Evaluation) -> tuple[np.ndarray, np.ndarray]:
-    """Return a direction that nobody chose, with the Hessian's product."""
     drawn = here.space.random(np.random.default_rng(_SEED))
     return drawn, here.hessian(drawn)
 

@@ -424,7 +424,7 @@ def test_rounding_inside_a_soft_cost_is_no_fall(exponent):
 
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_a_hessian_by_differences_that_is_not_linear_is_no_hessian(dimension):
-    """A bowl that falls within a cone; few cones are met by none of the lines that are asked."""
+    """A bowl that falls within a cone; in the plane one of the two lines meets each of them."""
     missed = 0
     for seed in range(60):
         rng = np.random.default_rng([dimension, seed])
@@ -445,16 +445,16 @@ def test_a_hessian_by_differences_that_is_not_linear_is_no_hessian(dimension):
             euclidean_gradient=gradient,
         )
         missed += riemtr.certify(problem, place).verdict == "minimizer"
-    assert missed <= 5
+    assert missed <= (0 if dimension == 2 else 8)
 
 
 @pytest.mark.parametrize("noise", [1e-12, 1e-10])
 def test_noise_is_no_seam_that_excuses_a_wrong_hessian(noise):
     """The cost is too noisy to tell, and the gradient is not."""
+    bends = np.array([0.5, 1.8, 2.0, 1.4, -0.9])
     for seed in range(30):
         rng = np.random.default_rng(seed)
         basis = np.linalg.qr(rng.standard_normal((5, 5)))[0]
-        bends = np.array([0.5, 1.8, 2.0, 1.4, -0.9])
         last = basis[:, -1]
         center = rng.standard_normal(5) * (seed % 2)
 
