@@ -308,8 +308,9 @@ def certify_evaluation(
     """
     lengths = own_lengths(here)
     if lengths:  # anew, since steps of other lengths may have been taken before
-        past, here = here.past_sizes, here.problem.at(here.point, here.counts, here.clock)
-        here.past_sizes, here.own_lengths = past, lengths
+        before, here = here, here.problem.at(here.point, here.counts, here.clock)
+        here.past_sizes, here.own_lengths = before.past_sizes, lengths
+        here.known_curvature = Curvature(here, before.curvature.failure_probability)
     size, known = here.gradient_norm, here.curvature
     bound = tolerances.gradient_at(here, curvature_met)
     if not size <= bound and tolerances.relative:
@@ -478,7 +479,7 @@ class _Evidence:
         ways = flat_directions(here, self._tolerances)
         asked = [(direction, product)]
         if here.manifold.dim > 1:  # there is another one
-            asked.append(_another(here, direction, product))
+            asked.append(_another(here, direction))
             gap = abs(here.inner(direction, asked[1][1]) - here.inner(asked[1][0], product))
             known.asymmetry = max(known.asymmetry, gap)
         if known.is_unsymmetric:
@@ -668,25 +669,20 @@ class _Evidence:
         return ""
 
 
-def _another(
-    here: Evaluation, direction: np.ndarray, product: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return a direction that nobody chose, with the Hessian's product; that of Lanczos if known.
+def _another(here: Evaluation, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a direction that nobody chose, with the Hessian's product; that of Lanczos if it does.
 
     It is turned from the one given by a radian at least: two lines that are close see the same.
     """
-    drawn, image = here.curvature.drawn or _drawn(here)
-    along = drawn.dtype.type(here.inner(direction, drawn))
-    rest, rest_image = drawn - along * direction, image - along * product
-    length = here.norm(rest)
-    if length >= math.sin(1.0) or not length > 0.0:
-        return drawn, image
-    share, kept = drawn.dtype.type(math.sin(1.0) / length), drawn.dtype.type(math.cos(1.0))
-    return kept * direction + share * rest, kept * product + share * rest_image
-
-
-def _drawn(here: Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    known = here.curvature.drawn
+    if known is not None and abs(here.inner(direction, known[0])) <= math.cos(1.0):
+        return known
     drawn = here.space.random(np.random.default_rng(_SEED))
+    rest = drawn - drawn.dtype.type(here.inner(direction, drawn)) * direction
+    length = here.norm(rest)
+    if 0.0 < length < math.sin(1.0):
+        share = drawn.dtype.type(math.sin(1.0) / length)
+        drawn = drawn.dtype.type(math.cos(1.0)) * direction + share * rest
     return drawn, here.hessian(drawn)
 
 
