@@ -101,7 +101,7 @@ class Curvature:
     """
 
     def __init__(self, here: Evaluation, failure_probability: float = FAILURE_PROBABILITY):
-        self._here, self.failure_probability = here, failure_probability
+        self._here, self._failure_probability = here, failure_probability
         self.min_eigenvalue = math.nan
         self.max_eigenvalue = math.nan
         self.lower_bound = -math.inf
@@ -352,7 +352,7 @@ class Curvature:
         self.lower_bound = max(self.lower_bound, self.min_eigenvalue - self.doubt)
 
     def _begun(self) -> Krylov:
-        return self._krylov or Krylov(self._here, self.failure_probability)
+        return self._krylov or Krylov(self._here, self._failure_probability)
 
     def _by_lanczos(self, threshold: Threshold) -> None:
         here = self._here

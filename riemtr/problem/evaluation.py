@@ -14,6 +14,7 @@ from riemtr.manifolds import Manifold, TangentBasis, TangentSpace, retraction, s
 from riemtr.manifolds.arrays import as_real, flatten, from_real, like, owned
 from riemtr.problem.books import Clock, Counts, is_known, lazy, provide
 from riemtr.problem.curvature import Curvature
+from riemtr.problem.lanczos import FAILURE_PROBABILITY
 from riemtr.problem.newton import Newton
 from riemtr.problem.shared_work import ROUGH_ACCURACY, NotDifferentiableError
 
@@ -80,6 +81,8 @@ class Evaluation:
         self.inner, self.norm = self.space.inner, self.space.norm
         self.tangent = self.space.tangent
         self.known_curvature: Curvature | None = None  # where it was asked for
+        # Chance that the lower bound of the curvature may be wrong.
+        self.failure_probability = FAILURE_PROBABILITY
         # The largest sizes of the factors on the way here: roundings of them are no lengths.
         self.past_sizes: tuple[float, ...] = ()
         # Where the point is zero in a factor: the length over which the cost bends as it does here.
@@ -508,7 +511,7 @@ class Evaluation:
     @lazy
     def curvature(self) -> Curvature:
         """The extreme eigenvalues of the Hessian, as far as they were asked for."""
-        self.known_curvature = Curvature(self)
+        self.known_curvature = Curvature(self, self.failure_probability)
         return self.known_curvature
 
     @lazy

@@ -310,7 +310,7 @@ def certify_evaluation(
     if lengths:  # anew, since steps of other lengths may have been taken before
         before, here = here, here.problem.at(here.point, here.counts, here.clock)
         here.past_sizes, here.own_lengths = before.past_sizes, lengths
-        here.known_curvature = Curvature(here, before.curvature.failure_probability)
+        here.failure_probability = before.failure_probability
     size, known = here.gradient_norm, here.curvature
     bound = tolerances.gradient_at(here, curvature_met)
     if not size <= bound and tolerances.relative:
@@ -785,8 +785,7 @@ def certify(
     if not (is_real(failure_probability) and 0.0 < failure_probability < 1.0):
         raise ArgumentError("failure_probability", "be between 0 and 1", failure_probability)
     here = problem.at(problem.geometry.check_point(point, name="point"), clock=Clock(limit))
-    here.known_curvature = Curvature(here, failure_probability)
-    provide(here, curvature=here.known_curvature)
+    here.failure_probability = failure_probability
     return certify_evaluation(
         here,
         default_tolerances(here.precision, tolerance, curvature_tolerance, relative_tolerance),
