@@ -300,8 +300,10 @@ def row_errors(found: Recovery, A: np.ndarray, match: np.ndarray) -> np.ndarray:
 def judge(found: Recovery, A: np.ndarray, family: Family) -> Count:
     errors, match = atom_errors(found.dictionary, A)
     off = row_errors(found, A, match)
+    rounding = float(np.finfo(found.dictionary.dtype).eps) * found.condition_number
+    exact = max(EXACT, rounding)
     stated = np.nan_to_num(found.standard_errors, nan=0.0)
-    beyond = errors > np.maximum(DEVIATIONS * stated, EXACT)
+    beyond = errors > np.maximum(DEVIATIONS * stated, exact)
     proved = np.array([atom.verdict == "proved" for atom in found.atoms])
     trusted = np.array([atom.trusted for atom in found.atoms])
     right = errors <= WRONG
@@ -310,7 +312,7 @@ def judge(found: Recovery, A: np.ndarray, family: Family) -> Count:
         rows=len(trusted),
         proved=int(proved.sum()),
         plausible=int((trusted & ~proved).sum()),
-        wrong_proved=int((proved & ((off > EXACT) | (trusted.all() & beyond))).sum()),
+        wrong_proved=int((proved & ((off > exact) | (trusted.all() & beyond))).sum()),
         wrong_plausible=int((trusted & ~proved & beyond).sum()),
         above=int((trusted & ~right & (trusted.all() | ~proved)).sum()),
         trusted=int(found.trusted),

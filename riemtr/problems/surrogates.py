@@ -32,17 +32,6 @@ ROUGH_SMOOTHING = 0.1
 LEAST_SMOOTHING = 1e-30
 # The factor between the smoothing parameters of two stages.
 _SMOOTHING_FACTOR = 0.3
-# Rounds of expectation maximization, of which some ten are needed, and where they end early.
-_MOST_ROUNDS = 200
-_SETTLED = 1e-6
-# Entries of all rows that the likelihood is fitted to.
-_FITTED_ENTRIES = 2**18
-# Share of the entries that a component keeps, so that none vanishes or takes all.
-_LEAST_SHARE = 0.02
-# The least ratio of the two variances: below, there is one Gaussian, and no row can be told.
-_LEAST_RATIO = 1.5
-# The least narrow variance beside the wide one: exact zeros have none, and an infinite slope.
-_NARROWEST = 1e-8
 
 LOG_COSH_THIRD = 4.0 / math.sqrt(27.0)
 """Bound of the third derivative of log cosh, 2 |t| (1 - t^2) for t = tanh, at t^2 = 1/3."""
@@ -165,89 +154,16 @@ class Quartic:
         return -0.25 * square * square, -square * rows, -3.0 * square
 
 
-@dataclass(frozen=True, eq=False)
-class NoisySparse:
-    r"""Minus the log-likelihood of the paper's own model under noise.
+@dataclass(frozen=True)
+class Negative:
+    """Minus a surrogate: small where rows are flat."""
 
-    A coefficient of the Bernoulli-Gaussian model, seen through Gaussian noise, is narrow (noise
-    alone) with one probability and wide with the other:
-
-    .. math:: h(z) = -\log\left(s\,N(z; 0, a) + (1 - s)\,N(z; 0, b)\right), \qquad a < b .
-
-    The width :math:`\sqrt a` plays the part of the smoothing parameter mu: it is the size of the
-    noise, below which nothing is resolved. Minimizing the sum of h over all rows is then the
-    maximum-likelihood estimate, which no other surrogate beats on many samples of such data.
-
-    Parameters
-    ----------
-    share, narrow, wide : ndarray, shape (rows,)
-        s, and the variances a and b, of each row.
-    """
-
-    share: np.ndarray
-    narrow: np.ndarray
-    wide: np.ndarray
+    surrogate: Surrogate
 
     def derivatives(self, rows: np.ndarray) -> Derivatives:
-        """Return h, h' and h'' of every entry."""
-        kind = rows.dtype.type
-        share, narrow, wide = (each[:, None] for each in (self.share, self.narrow, self.wide))
-        sharp, flat = (1.0 / narrow).astype(kind), (1.0 / wide).astype(kind)
-        # The logarithm of the ratio of the wide density to the narrow one.
-        offset = np.log((1.0 - share) / share) + 0.5 * np.log(narrow / wide)
-        square = rows * rows
-        ratio = offset.astype(kind) + (0.5 * (sharp - flat)) * square
-        weight = np.exp(-np.abs(ratio))
-        # The larger of the two densities, and what the other one adds: nothing cancels.
-        narrow_log = np.log(share) - 0.5 * np.log(2.0 * math.pi * narrow)
-        wide_log = np.log(1.0 - share) - 0.5 * np.log(2.0 * math.pi * wide)
-        is_wide = ratio > 0.0
-        value = np.where(is_wide, 0.5 * flat, 0.5 * sharp) * square
-        value -= np.where(is_wide, wide_log, narrow_log).astype(kind)
-        value -= np.log1p(weight)
-        # The posterior probability of the narrow component.
-        posterior = np.where(is_wide, weight, kind(1.0)) / (1.0 + weight)
-        precision = flat + posterior * (sharp - flat)
-        spread = posterior * (1.0 - posterior) * square * (sharp - flat) ** 2
-        return value, rows * precision, precision - spread
-
-    @property
-    def is_degenerate(self) -> bool:
-        """Whether the narrow part is as narrow as it may be: the rows have zeros without noise."""
-        return bool(np.any(self.narrow <= 2.0 * _NARROWEST * self.wide))
-
-    @staticmethod
-    def fitted(rows: np.ndarray) -> NoisySparse:
-        """Return the surrogate that fits rows best, by expectation maximization.
-
-        All rows have one shape, each in its own scale: a row by itself would fit what noise and
-        corruptions make of it, and end at worse directions.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> noise, sparse = rng.standard_normal((2, 1, 20000))
-        >>> fit = NoisySparse.fitted(0.1 * noise + sparse * (rng.random((1, 20000)) < 0.3))
-        >>> fit.share.round(1), np.sqrt(fit.narrow).round(2)
-        (array([0.7]), array([0.1]))
-        """
-        sizes = np.einsum("ij,ij->i", rows, rows, dtype=np.float64) / rows.shape[1]
-        squares = (rows.astype(np.float64) ** 2 / sizes[:, None]).ravel()
-        squares = squares[:: max(squares.size // _FITTED_ENTRIES, 1)]
-        mean = float(squares.mean())
-        share, narrow, wide = 0.5, 0.1 * mean, 2.0 * mean
-        for _ in range(_MOST_ROUNDS):
-            offset = math.log((1.0 - share) / share) + 0.5 * math.log(narrow / wide)
-            ratio = offset + (0.5 / narrow - 0.5 / wide) * squares
-            posterior = 1.0 / (1.0 + np.exp(np.minimum(ratio, 700.0)))
-            before = share
-            share = min(max(float(posterior.mean()), _LEAST_SHARE), 1.0 - _LEAST_SHARE)
-            inside = float(posterior @ squares) / squares.size
-            wide = max((mean - inside) / (1.0 - share), _LEAST_RATIO * inside / share)
-            narrow = max(inside / share, _NARROWEST * wide)
-            if abs(share - before) < _SETTLED:
-                break
-        return NoisySparse(np.full(len(rows), share), narrow * sizes, wide * sizes)
+        """Return minus h, h' and h'' of every entry."""
+        value, slope, bend = self.surrogate.derivatives(rows)
+        return -value, -slope, -bend
 
 
 def scaled(surrogate: Any, factor: float) -> Any:

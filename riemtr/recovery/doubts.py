@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from riemtr.recovery.errors import DEVIATIONS
 from riemtr.recovery.evidence import RULE, SampleCounts, dependence_limit
 from riemtr.recovery.report import Atom
 
@@ -45,26 +46,32 @@ class Rows:
     def some_exact(self) -> bool:
         """Whether half of the rows are exact and have a good share of zeros."""
         constants = sum(row.exact and not row.zeros for row in self.atoms)
-        return 2 * sum(row.exact for row in self._sparse) >= len(self.atoms) - constants
+        return 2 * sum(row.exact for row in self.sparse) >= len(self.atoms) - constants
+
+    @cached_property
+    def error_of_exact(self) -> float:
+        """The largest standard error of an exact row's atom, which other rows make."""
+        return max((row.standard_error for row in self.atoms if row.exact), default=0.0)
 
     @cached_property
     def model_holds(self) -> bool:
         """The same, or whether zeros hold a row many times over in half of the directions."""
-        return self.some_exact or any(2 * row.forced < self.others for row in self._sparse)
+        return self.some_exact or any(2 * row.forced < self.others for row in self.sparse)
 
     @property
-    def _sparse(self) -> list[Atom]:
+    def sparse(self) -> list[Atom]:
+        """The rows that have a good share of zeros."""
         return [row for row in self.atoms if row.zeros >= RULE.sparse * self.counts.nonzero]
 
     @cached_property
     def are_like_noise(self) -> bool:
-        """Whether more than one row is flat: the last one is what the others leave."""
+        """Whether more than one row is like noise: the last one is what the others leave."""
         return sum(self.is_flat(row) for row in self.atoms) > 1
 
     def is_flat(self, row: Atom) -> bool:
-        """Whether a row is no sparser than noise can be made."""
-        share = len(self.atoms) / self.counts.worth
-        return row.flatness >= self.noise_flatness * (1.0 - RULE.noise * math.sqrt(share))
+        """Whether a row is neither sparser nor flatter than noise can be made."""
+        most = RULE.noise * math.sqrt(len(self.atoms) / self.counts.worth)
+        return abs(row.flatness / self.noise_flatness - 1.0) <= most
 
     @cached_property
     def depend(self) -> bool:
@@ -94,8 +101,14 @@ def _is_estimate(row: Atom, rows: Rows) -> bool:
     return not row.exact and rows.others > 0  # a single row is all there is to choose
 
 
+def _is_beside(row: Atom, rows: Rows) -> bool:
+    """Whether a row is an estimate beside exact rows."""
+    return _is_estimate(row, rows) and any(each.exact for each in rows.sparse)
+
+
 def _rests_on_errors(row: Atom, rows: Rows) -> bool:
-    return _is_estimate(row, rows) and not rows.some_exact and not row.repeats
+    unknown = rows.some_exact and math.isnan(row.standard_error)
+    return _is_estimate(row, rows) and not unknown and not row.repeats
 
 
 def _is_dependent(row: Atom, rows: Rows) -> bool:
@@ -132,14 +145,18 @@ DOUBTS: tuple[tuple[Doubt, ...], ...] = (
         ),
         Doubt(
             "not exact",
-            lambda row, rows: _is_estimate(row, rows) and rows.some_exact,
+            lambda row, rows: (
+                _is_estimate(row, rows) and rows.some_exact and math.isnan(row.standard_error)
+            ),
             "not exactly sparse, though others are, or not held in place by its zeros: it may mix "
             "several",
         ),
         Doubt(
             "held by few zeros",  # but by more than a vertex of the linear program forces
             lambda row, rows: (
-                _is_estimate(row, rows) and (rows.model_holds or row.forced < rows.others)
+                _is_estimate(row, rows)
+                and not (_is_beside(row, rows) and math.isfinite(row.standard_error))
+                and (rows.model_holds or row.forced < rows.others)
             ),
             "a single zero, or none, holds it in {row.forced} of {rows.others} directions: it may "
             "mix several rows, or {rows.counts} are too few to tell",
@@ -155,8 +172,8 @@ DOUBTS: tuple[tuple[Doubt, ...], ...] = (
         Doubt(
             "like noise",
             lambda row, rows: _is_estimate(row, rows) and rows.is_flat(row) and rows.are_like_noise,
-            "no more zeros than any vertex of the linear program has, and otherwise no sparser "
-            "than noise can be made whose samples are as long",
+            "no more zeros than any vertex of the linear program has, and otherwise no sparser and "
+            "no flatter than noise can be made whose samples are as long",
         ),
     ),
     (
@@ -171,14 +188,17 @@ DOUBTS: tuple[tuple[Doubt, ...], ...] = (
         Doubt(
             "error unknown",
             lambda row, rows: _rests_on_errors(row, rows) and math.isnan(row.standard_error),
-            "its standard error is not known: rows that are refined have one",
+            "its standard error is not known: refined rows have one, unless samples do not tell "
+            "them from other rows, as two Gaussian ones",
         ),
         Doubt(
             "error large",
             lambda row, rows: (
-                _rests_on_errors(row, rows) and row.standard_error > RULE.standard_error
+                _rests_on_errors(row, rows)
+                and DEVIATIONS * max(row.standard_error, rows.error_of_exact) > RULE.error
             ),
-            f"its standard error is above {RULE.standard_error:.1%}",
+            f"its error, or what it makes of it in the atoms of exact rows, may be above "
+            f"{RULE.error:.0%}: that is {DEVIATIONS:.0f} standard errors",
         ),
     ),
     (

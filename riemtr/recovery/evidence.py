@@ -36,6 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from riemtr.data.blocks import column_blocks, column_lengths, gram, product_blocks
+from riemtr.recovery.errors import dependence as over_chance
 from riemtr.recovery.zeros import magnitudes, threshold, zero_samples
 
 
@@ -93,9 +94,8 @@ class EvidenceRule:
     partners: int = 8
     # Digits by which samples are the same.
     digits: int = 6
-    # The largest standard error of a plausible row, relative to its atom: its error is then hardly
-    # ever above 1 %.
-    standard_error: float = 0.005
+    # The largest error of a plausible row, relative to its atom: that of four standard errors.
+    error: float = 0.01
     # Sine of the angle up to which two starts have led to the same row: three such errors.
     same_row: float = 0.03
     # Standard deviations that the dependence of a row on the others may be off by chance.
@@ -466,17 +466,23 @@ def dependence(rows: np.ndarray, per_chance: bool = True) -> np.ndarray:
     there = size.max(axis=0, initial=0.0) > 0.0
     if len(size) < 2 or np.count_nonzero(there) < 2:
         return np.zeros(len(size))
-    largest = size.max(axis=1, keepdims=True)
-    size /= np.where(largest > 0.0, largest, 1.0)  # or squares over- or underflow
-    # Means are those of all samples, or leaving out silent ones would make rows exclude each other.
-    size -= size.mean(axis=1, keepdims=True)
-    size = size[:, there]
-    lengths = np.linalg.norm(size, axis=1)
-    size /= np.where(lengths > 0.0, lengths, 1.0)[:, None]
-    correlations = size @ size.T
+    average = size.mean(axis=1, keepdims=True)
+    size = np.log1p(size / np.where(average > 0.0, average, 1.0))  # no loud sample is all of it
+    # Sparse rows are silent together now and then, and without these samples they would exclude
+    # each other; with silence added to the data they would go together.
+    parts = (size,) if there.all() else (size, size[:, there])
+    seen = [over_chance(part) if per_chance else _correlations(part) for part in parts]
+    return min(seen, key=lambda each: float(each.sum()))
+
+
+def _correlations(series: np.ndarray) -> np.ndarray:
+    """Return the root mean square of the correlations of each series with the others."""
+    series = series - series.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(series, axis=1, keepdims=True)
+    series = series / np.where(lengths > 0.0, lengths, 1.0)
+    correlations = series @ series.T
     np.fill_diagonal(correlations, 0.0)
-    mean = (correlations**2).sum(axis=1) / (len(rows) - 1)
-    return np.sqrt(mean * size.shape[1] if per_chance else mean)
+    return np.sqrt((correlations**2).sum(axis=1) / (len(series) - 1))
 
 
 def dependence_limit(rows: int) -> float:

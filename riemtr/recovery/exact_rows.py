@@ -145,6 +145,8 @@ def on_many_zeros(
         close = np.flatnonzero(np.abs(units @ direction) <= wider * max(largest, _NOT_ROUNDING))
         most = _MANY_ZEROS_PER_DIMENSION * len(direction) + _MORE_ZEROS
         part = units[close[:: max(len(close) // most, 1)]]
+        if len(part) < len(direction):  # which determine nothing
+            break
         vectors, remaining, _ = _solve(part[None], direction[None])
         direction, largest, wider = vectors[0], float(remaining[0]), _WIDER
     return direction, largest

@@ -29,9 +29,8 @@ from riemtr.recovery.candidates import (
     with_values,
 )
 from riemtr.recovery.complement import Complement, Part
-from riemtr.recovery.doubts import Rows
 from riemtr.recovery.evidence import came_back, dependence, dependence_limit
-from riemtr.recovery.refining import Refined, refine
+from riemtr.recovery.refining import Refined, beside, refine
 from riemtr.recovery.report import Atom, Recovery
 from riemtr.recovery.reporting import proved, report
 from riemtr.recovery.solving import Solve
@@ -71,9 +70,8 @@ def only_row(task: Task) -> Atom:
 
 
 def _are_estimates(task: Task, rows: Sequence[Atom]) -> bool:
-    """Whether most rows are unknown, or not exact."""
-    together = Rows(rows, task.inspector.counts)
-    return len(rows) < task.white.rank or not (together.all_exact or together.some_exact)
+    """Whether rows are unknown, or not exact."""
+    return len(rows) < task.white.rank or not all(row.exact for row in rows)
 
 
 # --- solve, round, deflate -----------------------------------------------------------------------
@@ -181,30 +179,57 @@ def _refined(task: Task, rows: Sequence[Atom], look: Look | None) -> tuple[list[
     exact = [row for row in rows if row.exact]
     around = Complement(task, exact)
     first = around.solved(0, _near(look) if len(exact) == len(task.known) else None)
-    starts = [first, *_further(around, _starts(task, columns(first)))]
-    chosen = min(starts, key=lambda solves: sum(solve.cost for solve in solves))
-    record = task.store.recall(
-        around.name("refine"),
-        lambda: _record(around, columns(chosen)),
-        Refined.form_of_record(around.basis.shape[1]),
+    refined = [_refined_from(around, "refine", columns(first))]
+    starts = [first, *_further(around, _starts(task, around.basis @ refined[0].directions))]
+    for number, solves in enumerate(starts[1:], 1):
+        # A start that has the directions of an earlier one leads to where that one led.
+        same = [
+            before
+            for before in range(number)
+            if came_back(columns(solves), [columns(starts[before])]).all()
+        ]
+        name = f"refine/{number}"
+        refined.append(refined[same[0]] if same else _refined_from(around, name, columns(solves)))
+    best = min(range(len(starts)), key=lambda start: refined[start].cost)
+    every = [around.basis @ each.directions for each in refined]
+    again = came_back(every[best], [each for start, each in enumerate(every) if start != best])
+    directions, errors = beside(
+        refined[best],
+        around.basis,
+        [row.direction for row in exact if row.zeros],
+        task.white.inverse,
+        task.data,
+        task.samples,
     )
-    task.tick("refine", 1, 1)
-    refined = Refined(**{each.name: record[each.name] for each in fields(Refined)})
-    directions = around.basis @ refined.directions
     depends = dependence(directions.T @ task.samples)
-    errors = refined.standard_errors(task.white.inverse.astype(np.float64) @ around.basis)
-    again = came_back(columns(chosen), [columns(each) for each in starts if each is not chosen])
     others = [
         replace(
             task.row(solve, directions[:, i]),
-            standard_error=float(errors[i]),
             dependence=float(depends[i]),
             starts=len(starts),
             came_back=int(again[i]),
         )
-        for i, solve in enumerate(chosen)
+        for i, solve in enumerate(starts[best])
     ]
-    return [*exact, *others], refined.form
+    known = [row for row in exact if not row.zeros]
+    atoms = [*(row for row in exact if row.zeros), *others]
+    return [
+        *known,
+        *(
+            replace(atom, standard_error=float(error))
+            for atom, error in zip(atoms, errors, strict=True)
+        ),
+    ], refined[best].form
+
+
+def _refined_from(around: Complement, name: str, begin: np.ndarray) -> Refined:
+    record = around.task.store.recall(
+        around.name(name),
+        lambda: _record(around, begin),
+        Refined.form_of_record(around.basis.shape[1]),
+    )
+    around.task.tick("refine", 1, 1)
+    return Refined(**{each.name: record[each.name] for each in fields(Refined)})
 
 
 def _record(around: Complement, begin: np.ndarray) -> Record:
@@ -227,6 +252,7 @@ def _record(around: Complement, begin: np.ndarray) -> Record:
         around.basis.T @ begin,
         task.plan.refine,
         scaled(task.plan.surrogate, 1.0 / task.scale),
+        task.white.inverse.astype(np.float64) @ around.basis,
     )
 
 
@@ -261,10 +287,8 @@ def is_better(task: Task, look: Look, other: Task, without: Look) -> bool:
     if look.follows_model:
         zeros = without.zeros(other) if without.follows_model else 0.0
         return look.zeros(task) > _SPARSER * zeros
-    if without.follows_model or not are_independent(task, columns(look.solves)):
-        return False
-    own, others = (np.mean([solve.cost for solve in each.solves]) for each in (look, without))
-    return bool(_SPARSER * own < others)
+    # Estimates are made around the mean, so that no constant changes them.
+    return not without.follows_model
 
 
 def are_independent(task: Task, directions: np.ndarray) -> bool:

@@ -8,33 +8,41 @@ orthogonal matrices or without that constraint, they are one estimate:
 * ``"full"``: the same with -log|det| in place of the constraint. Whitening makes rows orthogonal
   only up to 1/sqrt(p), an error that this estimate does not have.
 * ``"auto"``: where the magnitudes of the rows hardly depend on each other, as those of sources, the
-  maximum-likelihood estimate: the full form with the likelihood of the paper's model under noise
-  (:class:`riemtr.problems.surrogates.NoisySparse`), whose smoothing is the size of the noise,
-  fitted along the way. Elsewhere, as on images, such a likelihood means nothing, and the orthogonal
-  form gives the sparsest code.
+  maximum-likelihood estimate: the full form with a density for every row
+  (:class:`riemtr.recovery.densities.Densities`), fitted along the way: sharp where rows are sparse,
+  smooth where they are dense, flat or skewed where they are that. Elsewhere, as on images, such a
+  likelihood means nothing, and the orthogonal form gives the sparsest code.
 
-The standard errors are those of an M-estimate. With the unmixing matrix found written (I + T) times
-the true one, T is to first order a mean over the samples, whose variance the samples give.
+:mod:`riemtr.recovery.errors` has the standard errors.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from riemtr.data.blocks import Blocks
 from riemtr.data.partitioned import Partitioned
+from riemtr.manifolds import Rotations
 from riemtr.problems.joint_dictionary import (
     Data,
+    JointCost,
     full_problem,
     in_single_precision,
     orthogonal_problem,
 )
-from riemtr.problems.surrogates import FIRST_SMOOTHING, LogCosh, NoisySparse, Surrogate
+from riemtr.problems.surrogates import FIRST_SMOOTHING, LogCosh, Negative, Surrogate
+from riemtr.recovery.densities import Densities
+from riemtr.recovery.errors import (
+    Errors,
+    Moments,
+    noise_covariance,
+    subspaces,
+)
 from riemtr.recovery.evidence import dependence
 from riemtr.recovery.solving import completed, nearest_rotation
 from riemtr.solvers import TrustRegion
@@ -50,8 +58,17 @@ _ITERATIONS = 500
 # Root mean square of the correlations of magnitudes from which rows are no independent sources:
 # some 0.01 under noise and corruptions, 0.07 with more sources than rows, 0.1 to 0.3 on images.
 _DEPENDENT = 0.15
-# Times that the likelihood is fitted to the rows, and the rows to the likelihood.
-_FITS = 2
+# Width of a density, over that of its row, below which rounding to single precision is more than
+# the tolerance of its slope.
+_SHARP = 1e-2
+# Steps of Newton's method beside exact rows: the first one takes nearly all of the error.
+_STEPS = 2
+# Errors with the bias of noise, over those by chance alone, from which smooth rows may be nearer.
+_BIASED = 1.5
+# Times at most that densities are fitted to rows, and rows to densities, and the share of their
+# standard errors that rows still move where that ends.
+_MOST_FITS = 10
+_SETTLED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +79,22 @@ class Refined:
     ----------
     directions : ndarray, shape (n, n)
         Unit columns.
-    variances : ndarray, shape (n, n)
-        Of the entries of T, for rows of root mean square 1.
+    variances, gains, common, bias : ndarray, shape (n, n)
+        Of T, for rows of these directions: :class:`riemtr.recovery.errors.Errors`.
     form : str
         The form that was chosen, in words.
+    cost : float
+        What the form makes small.
     iterations : int
     """
 
     directions: np.ndarray
     variances: np.ndarray
+    gains: np.ndarray
+    common: np.ndarray
+    bias: np.ndarray
     form: str
+    cost: float
     iterations: int
 
     @staticmethod
@@ -81,29 +104,100 @@ class Refined:
         return {
             "directions": Numbers(square),
             "variances": Numbers(square, finite=False),
+            "gains": Numbers(square),
+            "common": Numbers(square),
+            "bias": Numbers(square),
             "form": str,
+            "cost": float,
             "iterations": int,
         }
 
+    @property
+    def subspaces(self) -> np.ndarray:
+        """The number of the group of each row: rows of one group are not told apart."""
+        return subspaces(np.isinf(self.variances))
+
     def standard_errors(self, inverse: np.ndarray) -> np.ndarray:
-        """Return the standard error of every atom, relative to its length.
+        """Return the standard error of every atom, relative to its length; NaN where not known.
 
         Parameters
         ----------
         inverse : ndarray, shape (m, n)
             The map from whitened data to the data.
         """
-        # Relative errors have no unit, in which squares could over- or underflow.
-        atoms = (inverse / np.abs(inverse).max()) @ np.linalg.inv(self.directions.T)
-        lengths = np.linalg.norm(atoms, axis=0)
-        # An error along the atom itself is one of its length, which is chosen anyway.
-        overlaps = (atoms.T @ atoms) / lengths
-        across = np.maximum(lengths[:, None] ** 2 - overlaps**2, 0.0)
-        return np.sqrt((self.variances * across).sum(axis=0)) / lengths
+        errors = Errors(self.variances, self.gains, self.common, self.bias)
+        return errors.of_atoms(inverse, self.directions)
+
+
+def beside(
+    refined: Refined,
+    basis: np.ndarray,
+    exact: Sequence[np.ndarray],
+    inverse: np.ndarray,
+    data: Data,
+    samples: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return refined rows beside exact ones, and the standard errors of all atoms.
+
+    Rows were refined on the complement of exact ones, where they are uncorrelated with these. Exact
+    rows have no error, so that of the others in their directions takes one equation for each,
+    mean(h'(x_i) x_j) = 0, which steps of Newton's method solve. It moves the atoms of exact rows.
+
+    Parameters
+    ----------
+    refined : Refined
+    basis : ndarray, shape (n, k)
+        Of the complement of the exact rows.
+    exact : sequence of ndarray, shape (n,)
+        The directions of exact rows.
+    inverse : ndarray, shape (m, n)
+        The map from whitened data to the data.
+    data : Blocks or Partitioned
+        All whitened data.
+    samples : ndarray, shape (n, some)
+        Some of them, to fit densities to.
+
+    Returns
+    -------
+    directions : ndarray, shape (n, k)
+        Of the refined rows.
+    errors : ndarray
+        The standard errors of the atoms of exact rows, then of refined ones.
+    """
+    wide, known = inverse.astype(np.float64), len(exact)
+    directions = basis @ refined.directions
+    if not known:
+        return directions, refined.standard_errors(wide @ basis)
+    mean = data.total(_sum)[0] / data.shape[1]
+    centred = _mapped(data, _moved_by, -mean, rows=len(mean))
+    every = np.column_stack([*exact, directions])
+    for _ in range(_STEPS):
+        densities = Densities.fitted(every.T @ (samples - mean[:, None]))
+        moments = Moments.of(centred, every, densities)
+        step = moments.slopes / np.outer(moments.bend, moments.square)
+        every[:, known:] -= every[:, :known] @ step[known:, :known].T
+    size = np.linalg.norm(every, axis=0)
+    variances, gains, common, bias = np.zeros((4, len(size), len(size)))
+    scale = size[None, :] / size[:, None]
+    variances[known:, :known] = (moments.alone() * scale**2)[known:, :known]
+    for whole, part in (
+        (variances, refined.variances),
+        (gains, refined.gains),
+        (common, refined.common),
+        (bias, refined.bias),
+    ):
+        whole[known:, known:] = part
+    every /= size
+    return every[:, known:], Errors(variances, gains, common, bias).of_atoms(wide, every)
 
 
 def refine(
-    data: Data, samples: np.ndarray, directions: np.ndarray, form: str, surrogate: Surrogate
+    data: Data,
+    samples: np.ndarray,
+    directions: np.ndarray,
+    form: str,
+    surrogate: Surrogate,
+    inverse: np.ndarray | None = None,
 ) -> Record:
     """Refine all rows together; as a record of the fields of :class:`Refined`.
 
@@ -118,38 +212,126 @@ def refine(
     form : {"auto", "orthogonal", "full"}
     surrogate : Surrogate
         The pipeline's own, for the last two.
+    inverse : ndarray, shape (m, n), optional
+        The map from whitened data to the data, in which errors are compared.
     """
-    narrow = in_single_precision(data)
     point = nearest_rotation(directions)
     if form == "auto":
-        depends = float(np.median(dependence(point.T @ samples, per_chance=False)))
-        form = "orthogonal" if depends > _DEPENDENT else "likelihood"
-    iterations = 0
+        form = "likelihood" if _are_sources(data, samples, point) else "orthogonal"
     if form == "likelihood":
-        # Noise makes wiggles of its own at sharper ones.
-        point, iterations = _descend(orthogonal_problem(narrow, LogCosh(FIRST_SMOOTHING)), point)
-        for _ in range(_FITS):
-            surrogate = NoisySparse.fitted(point.T @ samples)
-            point, taken = _descend(full_problem(narrow, surrogate), point)
-            iterations += taken
-    else:
-        for each in _stages(surrogate):
-            problem = orthogonal_problem if form == "orthogonal" else full_problem
-            point, taken = _descend(problem(narrow, each), point)
-            iterations += taken
-    variances = _variances(narrow, point, surrogate, form == "orthogonal")
-    if isinstance(surrogate, NoisySparse) and surrogate.is_degenerate:
-        variances = np.full_like(variances, np.nan)  # no noise makes zeros like these
+        return _likeliest(data, samples, point, np.eye(len(point)) if inverse is None else inverse)
+    narrow = in_single_precision(data)
+    iterations = 0
+    for each in _stages(surrogate):
+        problem = orthogonal_problem if form == "orthogonal" else full_problem
+        point, taken = _descend(problem(narrow, each), point)
+        iterations += taken
+    moments = Moments.of(narrow, point, surrogate)
+    noise = noise_covariance(narrow, point, Densities.fitted(point.T @ samples))
+    errors = moments.orthogonal(noise) if form == "orthogonal" else moments.full(noise)
+    cost = problem(narrow, surrogate).cost.at(point.astype(narrow.dtype)).value
+    return _record(point, errors, form, cost, iterations)
+
+
+def _likeliest(data: Data, samples: np.ndarray, point: np.ndarray, inverse: np.ndarray) -> Record:
+    """Return the most likely rows, each with a density of its own, near orthonormal columns.
+
+    Noise buries some sources where the dictionary is ill-conditioned. Sharp densities then follow
+    the noise, and smooth orthogonal rows, which the first stage gives, have the smaller errors.
+    """
+    mean = data.total(_sum)[0] / data.shape[1]
+    wide = _mapped(data, _moved_by, -mean, rows=len(mean))
+    narrow = in_single_precision(wide)
+    some = samples - mean[:, None]
+    # Noise makes wiggles of its own at sharper ones.
+    first = LogCosh(FIRST_SMOOTHING)
+    point, iterations = _descend(orthogonal_problem(narrow, first), point)
+    point, taken = _flat_rows_apart(narrow, point)
+    iterations += taken
+    smooth = point
+    densities = Densities.fitted(point.T @ some)
+    variances = None
+    for _ in range(_MOST_FITS):
+        source = narrow if densities.sharpest > _SHARP else wide
+        before, (point, taken) = point, _descend(full_problem(source, densities), point)
+        iterations += taken
+        if variances is None:
+            variances = Moments.of(source, point, densities).full(0.0 * point).variances
+        elif _moved(before, point, variances) < _SETTLED:
+            break
+        densities = Densities.fitted(point.T @ some)
+    errors = Moments.of(source, point, densities).full(noise_covariance(source, point, densities))
+    form, sizes = "likelihood of independent rows", errors.of_atoms(inverse, point)
+    by_chance = replace(errors, bias=0.0 * errors.bias).of_atoms(inverse, point)
+    if np.linalg.norm(sizes) > _BIASED * np.linalg.norm(by_chance):
+        noise = noise_covariance(narrow, smooth, Densities.fitted(smooth.T @ some))
+        others = Moments.of(narrow, smooth, first).orthogonal(noise)
+        if np.linalg.norm(others.of_atoms(inverse, smooth)) < np.linalg.norm(sizes):
+            point, errors, form = smooth, others, "orthogonal, smooth since noise buries sources"
+    cost = full_problem(source, densities).cost.at(point.astype(source.dtype)).value
+    return _record(point, errors, form, cost, iterations)
+
+
+def _are_sources(data: Data, samples: np.ndarray, point: np.ndarray) -> bool:
+    """Whether the magnitudes of rows hardly depend on each other, as those of sources."""
+
+    def depend(directions: np.ndarray) -> bool:
+        return bool(np.median(dependence(directions.T @ samples, per_chance=False)) > _DEPENDENT)
+
+    # Flat sources that are mixed depend on each other until they are told apart.
+    return not depend(point) or not depend(_flat_rows_apart(data, point)[0])
+
+
+def _record(
+    point: np.ndarray,
+    errors: Errors,
+    form: str,
+    cost: float,
+    iterations: int,
+) -> Record:
     size = np.linalg.norm(point, axis=0)
-    # Variances of T for rows scaled to their size: t_ij scales with row i over row j.
-    scaled = variances * (size[None, :] / size[:, None]) ** 2
-    words = {"likelihood": "likelihood of noisy sparse rows"}.get(form, form)
+    # For rows scaled to their size: t_ij scales with row i over row j.
+    scale = size[None, :] / size[:, None]
     return {
         "directions": point / size,
-        "variances": scaled,
-        "form": words,
+        "variances": errors.variances * scale**2,
+        "gains": errors.gains * scale,
+        "common": errors.common,
+        "bias": errors.bias * scale,
+        "form": form,
+        "cost": cost,
         "iterations": iterations,
     }
+
+
+def _flat_rows_apart(data: Data, point: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return orthonormal columns whose flat rows are told apart as well.
+
+    The sum of a surrogate of the l1 norm has its minima at peaked rows. In what these leave it
+    mixes flat rows as far as it can, to where every density's slopes vanish by symmetry: there, its
+    maxima from a random start are the rows.
+    """
+    peaked = LogCosh(FIRST_SMOOTHING)
+    here = JointCost(data, peaked).at(point.astype(data.dtype))
+    rest = np.flatnonzero(here.curvatures <= 0.0)
+    if len(rest) < 2:
+        return point, 0
+    basis = point[:, rest]
+    inside = _mapped(data, _turned, basis.T, rows=len(rest))
+    start = Rotations(len(rest)).random_point(np.random.default_rng(0))
+    turn, taken = _descend(orthogonal_problem(inside, Negative(peaked)), start)
+    point = point.copy()
+    point[:, rest] = basis @ turn
+    return point, taken
+
+
+def _moved(before: np.ndarray, after: np.ndarray, variances: np.ndarray) -> float:
+    """Return how far rows moved, over their standard errors."""
+    change = np.linalg.solve(before, after).T
+    change = change / np.diagonal(change)[:, None]
+    np.fill_diagonal(change, 0.0)
+    known = np.isfinite(variances) & (variances > 0.0)
+    return float(np.sqrt(np.mean(change[known] ** 2 / variances[known]))) if known.any() else 0.0
 
 
 def _stages(surrogate: Any) -> Iterable[Any]:
@@ -164,50 +346,19 @@ def _descend(problem: Any, point: np.ndarray) -> tuple[np.ndarray, int]:
     return result.point.astype(np.float64), result.iterations
 
 
-def _variances(
-    data: Blocks | Partitioned, point: np.ndarray, surrogate: Surrogate, orthogonal: bool
-) -> np.ndarray:
-    """Return the variances of the entries of T, from second moments of what T is a mean of.
-
-    For the full form, rows i and j satisfy mean(h'(x_i) x_j) = 0, whose derivatives with respect to
-    t_ij and t_ji are [[a_ij, 1], [1, a_ji]] with a_ij = E h''(x_i) E x_j^2. For the orthogonal one,
-    whitening sets t_ij + t_ji to minus mean(x_i x_j), and the difference is left to
-    mean(h'(x_i) x_j - h'(x_j) x_i) = 0.
-    """
-    directions = np.ascontiguousarray(point.T, dtype=data.dtype)
-    sums = data.total(_moments, directions, surrogate)
-    bend, overlap, square, crossed, paired, squares, mixed = (each / data.shape[1] for each in sums)
-    if orthogonal:
-        curvature = np.add.outer(bend * square - overlap, bend * square - overlap)
-        curvature = np.where(np.abs(curvature) > _TOLERANCE, curvature, np.nan)
-        total = bend * square + overlap
-        share = 0.5 * (np.subtract.outer(total, total) / curvature - 1.0)
-        found = (crossed + crossed.T - 2.0 * paired) / curvature**2 + share**2 * squares
-        found = found - 2.0 * share / curvature * (mixed - mixed.T)
-    else:
-        own = np.outer(bend, square)
-        determinant = own * own.T - 1.0
-        determinant = np.where(np.abs(determinant) > _TOLERANCE, determinant, np.nan)
-        found = (own.T**2 * crossed + crossed.T - 2.0 * own.T * paired) / determinant**2
-    np.fill_diagonal(found, 0.0)
-    return found / data.shape[1]
+def _mapped(data: Data, function: Any, *arguments: Any, rows: int) -> Data:
+    if isinstance(data, Partitioned):
+        return data.mapped(function, *arguments, rows=rows).kept()
+    return Blocks(function(data.array, *arguments), data.pool)
 
 
-def _moments(
-    block: np.ndarray, first: int, directions: np.ndarray, surrogate: Surrogate
-) -> tuple[np.ndarray, ...]:
-    rows = directions @ block
-    _, slope, bend = surrogate.derivatives(rows)
-    squares, product = rows * rows, slope * rows
-    return tuple(
-        each.astype(np.float64)
-        for each in (
-            bend.sum(axis=1),
-            product.sum(axis=1),
-            squares.sum(axis=1),
-            (slope * slope) @ squares.T,
-            product @ product.T,
-            squares @ squares.T,
-            product @ squares.T,
-        )
-    )
+def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    return turn.astype(block.dtype) @ block
+
+
+def _moved_by(block: np.ndarray, step: np.ndarray) -> np.ndarray:
+    return block + step[:, None].astype(block.dtype)
+
+
+def _sum(block: np.ndarray, first: int) -> tuple[np.ndarray]:
+    return (block.sum(axis=1, dtype=np.float64),)

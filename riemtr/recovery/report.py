@@ -205,7 +205,7 @@ class Atom:
 
         A proved row is exactly sparse, and its zeros hold it in place many times over: it is right
         if the data follow the model with no more sources than rows. A plausible one has nothing
-        against it: a standard error of at most 1 %, other starts that lead there as well, and a
+        against it: four standard errors of at most 1 %, other starts that lead there as well, and a
         magnitude independent of the other rows'. All others are doubtful.
         """
         if self.doubts:

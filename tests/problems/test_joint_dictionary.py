@@ -19,8 +19,9 @@ from riemtr.problems.joint_dictionary import (
     in_single_precision,
     orthogonal_problem,
 )
-from riemtr.problems.surrogates import Huber, LogCosh, NoisySparse, Quartic
+from riemtr.problems.surrogates import Huber, LogCosh, Quartic
 from riemtr.recovery import precondition
+from riemtr.recovery.densities import Densities
 
 N = 5
 
@@ -38,7 +39,7 @@ def near_rotation(seed=0, n=N):
 
 
 def likelihood(data):
-    return NoisySparse.fitted(near_rotation(n=len(data)).T @ data)
+    return Densities.fitted(near_rotation(n=len(data)).T @ data)
 
 
 SURROGATES = {
@@ -160,7 +161,7 @@ def test_at_independent_rows_it_is_nearly_the_inverse_of_the_hessian():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, 60_000)) * (rng.random((N, 60_000)) < 0.3)
     X += 0.3 * rng.standard_normal(X.shape)
-    cost = JointCost(Blocks(X), NoisySparse.fitted(X), constrained=False)
+    cost = JointCost(Blocks(X), Densities.fitted(X), constrained=False)
     start = np.eye(N)
     point = (
         riemtr.TrustRegion(tolerance=1e-6)

@@ -11,19 +11,17 @@ from riemtr.problems.surrogates import (
     SURROGATES,
     Huber,
     LogCosh,
-    NoisySparse,
+    Negative,
     Quartic,
     as_surrogate,
 )
 
-ONE_ROW = NoisySparse(np.array([0.7]), np.array([0.01]), np.array([1.5]))
 SMOOTH = {
     "log-cosh": LogCosh(0.1),
     "wide log-cosh": LogCosh(30.0),
     "narrow log-cosh": LogCosh(1e-6),
     "l4": Quartic(),
-    "noisy sparse": ONE_ROW,
-    "hardly sparse": NoisySparse(np.array([0.02]), np.array([1.0]), np.array([1.5])),
+    "flat": Negative(LogCosh(1.0)),
 }
 
 
@@ -110,60 +108,6 @@ def test_continuations_go_from_smooth_to_sharp_and_end_at_the_surrogate(kind):
     assert sharper == sorted(sharper, reverse=True)
     assert sharper[-1] == 1e-2
     assert list(kind(3.0).sharper()) == [kind(3.0)]
-
-
-# --- the likelihood ------------------------------------------------------------------------------
-
-
-def test_the_likelihood_is_that_of_two_gaussians():
-    z = np.linspace(-6.0, 6.0, 400_001)[None]
-    value, _, _ = ONE_ROW.derivatives(z)
-    density = 0.7 * np.exp(-0.5 * z**2 / 0.01) / math.sqrt(2 * math.pi * 0.01)
-    density += 0.3 * np.exp(-0.5 * z**2 / 1.5) / math.sqrt(2 * math.pi * 1.5)
-    np.testing.assert_allclose(np.exp(-value), density, rtol=1e-11)
-    assert np.exp(-value).sum() * (z[0, 1] - z[0, 0]) == pytest.approx(1.0, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("theta", "noise", "wide"), [(0.1, 0.3, 1.0), (0.3, 0.4, 2.0), (0.5, 0.05, 1.0)]
-)
-def test_a_fit_finds_the_parameters_that_rows_were_drawn_with(theta, noise, wide):
-    """Each row its own: here, the second is the first in other units."""
-    rng = np.random.default_rng(0)
-    row = wide * rng.standard_normal(60_000) * (rng.random(60_000) < theta)
-    row += noise * rng.standard_normal(60_000)
-    found = NoisySparse.fitted(np.stack([row, 7.0 * row]))
-    np.testing.assert_allclose(1.0 - found.share, theta, rtol=0.05)
-    np.testing.assert_allclose(found.narrow, [noise**2, 49 * noise**2], rtol=0.05)
-    np.testing.assert_allclose(found.wide / [1, 49], wide**2 + noise**2, rtol=0.05)
-
-
-def test_no_other_parameters_near_the_fit_are_likelier():
-    rng = np.random.default_rng(1)
-    row = rng.standard_normal(20_000) * (rng.random(20_000) < 0.3)
-    row = (row + 0.2 * rng.standard_normal(20_000))[None]
-    found = NoisySparse.fitted(row)
-    best = found.derivatives(row)[0].sum()
-    for share, narrow, wide in ((1.02, 1, 1), (0.98, 1, 1), (1, 1.05, 1), (1, 1, 0.95)):
-        other = NoisySparse(share * found.share, narrow * found.narrow, wide * found.wide)
-        assert other.derivatives(row)[0].sum() > best - 1e-3
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "exact zeros", "constant", "heavy", "few"])
-def test_a_fit_to_anything_has_two_different_widths_and_finite_derivatives(kind):
-    rng = np.random.default_rng(2)
-    row = {
-        "gaussian": rng.standard_normal(4000),
-        "exact zeros": rng.standard_normal(4000) * (rng.random(4000) < 0.2),
-        "constant": np.ones(4000),
-        "heavy": rng.standard_cauchy(4000),
-        "few": np.array([1.0, 0.0, -2.0]),
-    }[kind][None]
-    found = NoisySparse.fitted(row)
-    assert 0.0 < found.share[0] < 1.0
-    assert 0.0 < found.narrow[0] < found.wide[0]
-    for each in found.derivatives(row):
-        assert np.isfinite(each).all()
 
 
 # --- names ---------------------------------------------------------------------------------------

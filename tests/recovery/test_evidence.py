@@ -366,4 +366,4 @@ def test_a_row_comes_back_whatever_its_sign_and_not_beside_itself():
 
 def test_every_threshold_is_one_number_that_sweeps_can_vary():
     assert all(isinstance(getattr(RULE, each.name), (int, float)) for each in fields(RULE))
-    assert replace(RULE, standard_error=0.5).standard_error == 0.5
+    assert replace(RULE, error=0.5).error == 0.5
