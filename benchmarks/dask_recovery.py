@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
 from riemtr.data import Conditioned  # noqa: E402
-from riemtr.data.partitioned import Partitioned  # noqa: E402
+from riemtr.data.dask_arrays import Partitioned  # noqa: E402
 from riemtr.recovery import Progress, recover_dictionary  # noqa: E402
 
 

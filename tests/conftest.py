@@ -36,7 +36,7 @@ def chunks_as_they_come(monkeypatch):
 @pytest.fixture
 def visits(monkeypatch):
     """Names of the functions sent to the blocks of partitioned data, in order."""
-    from riemtr.data.partitioned import Partitioned
+    from riemtr.data.dask_arrays import Partitioned
 
     seen = []
 

@@ -21,8 +21,7 @@ from riemtr.errors import DoesNotApply, unknown_name
 from riemtr.imports import imported, place
 from riemtr.interop.pymanopt import PymanoptSolver, pymanopt_solvers
 from riemtr.problem import Problem
-from riemtr.problems.dictionary_learning import DictionaryCost
-from riemtr.problems.partitioned_cost import PartitionedCost
+from riemtr.problems.dictionary_learning import DictionaryCost, PartitionedCost
 from riemtr.solvers import NAMED, ExactTRM, TrustRegion
 
 # Three of riemtr's and their nearest rivals: more make no table that is read, and no zoo that ends.

@@ -1,14 +1,23 @@
-"""Blocks of columns: sums and products over all samples without a second copy of the data."""
+"""Samples: a data matrix as blocks of columns, wherever it is, to which functions are sent.
+
+What is computed from data here are sums over samples, and maps of samples. One protocol,
+:class:`Samples`, has both for a matrix in memory (:class:`Blocks`) and for a matrix that Dask keeps
+(:class:`riemtr.data.dask_arrays.Partitioned`), without a second copy of the data.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+
+from riemtr.data.aligned_arrays import empty_aligned
+from riemtr.data.matrices import check_data, largest_entry
 
 T = TypeVar("T")
 
@@ -70,11 +79,73 @@ def _slices(count: int, width: int) -> list[slice]:
     return [slice(first, min(first + width, count)) for first in range(0, count, width)]
 
 
+class Samples(Protocol):
+    """An n x p matrix whose columns are samples, wherever it is."""
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """The whole matrix if it is in memory, else None."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, p)."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The floating-point type."""
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute entry; NaN where nobody looked for it."""
+
+    def with_pool(self, pool: Executor | None) -> Samples:
+        """Return the same, whose blocks in memory are visited by the threads of a pool."""
+
+    def visit(
+        self, function: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> list[T]:
+        """Return ``function(block, first, *arguments)`` of every block, in their order.
+
+        ``first`` is the number of the block's first column; ``each`` has one further argument for
+        every block.
+        """
+
+    def total(self, function: Callable[..., Any], *arguments: Any, merge: Any = None) -> Any:
+        """Return the sum of the tuples that :meth:`visit` returns, or ``merge`` of them."""
+
+    def mapped(
+        self,
+        function: Callable[..., np.ndarray],
+        *arguments: Any,
+        rows: int,
+        over: bool = False,
+        largest: float = math.nan,
+    ) -> Samples:
+        """Return the matrix whose blocks are ``function(block, *arguments)``.
+
+        The function keeps the number of columns and the type. With ``over`` the blocks of a matrix
+        in memory are overwritten. ``largest`` is a bound of the new entries, if one is known.
+        """
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        """Return the columns of those numbers, as an array."""
+
+    def narrowed(self, most: int) -> Samples:
+        """Return a copy in single precision if up to so many entries are in memory, else itself."""
+
+    def kept(self) -> Samples:
+        """Return the same, with its blocks where they need not be computed again."""
+
+    def alone(self) -> Samples:
+        """Return the same without the memory of a larger matrix that it is a part of."""
+
+    def as_array(self) -> Any:
+        """Return the matrix as the user has it: an array, or a Dask array."""
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A matrix in memory as blocks of columns, to which functions are sent.
-
-    :class:`riemtr.data.partitioned.Partitioned` is the same for matrices that Dask keeps.
+    """A matrix in memory: :class:`Samples` whose blocks fit the cache.
 
     Parameters
     ----------
@@ -110,11 +181,7 @@ class Blocks:
     def visit(
         self, function: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
     ) -> list[T]:
-        """Return ``function(block, first, *arguments)`` of every block, in their order.
-
-        ``first`` is the number of the block's first column; ``each`` has one further argument for
-        every block.
-        """
+        """Return ``function(block, first, *arguments)`` of every block, in their order."""
         tasks = [
             (
                 self.array[:, columns],
@@ -132,9 +199,95 @@ class Blocks:
         """Return the sum of the tuples that :meth:`visit` returns, or ``merge`` of them."""
         return (merge or add_up)(self.visit(function, *arguments))
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest absolute entry."""
+        return largest_entry(self.array)
+
+    def with_pool(self, pool: Executor | None) -> Blocks:
+        """Return the same, visited by the threads of a pool."""
+        return Blocks(self.array, pool)
+
+    def mapped(
+        self,
+        function: Callable[..., np.ndarray],
+        *arguments: Any,
+        rows: int,
+        over: bool = False,
+        largest: float = math.nan,
+    ) -> Blocks:
+        """Return the matrix whose blocks are ``function(block, *arguments)``."""
+        new = self.array[:rows] if over else empty_aligned((rows, self.shape[1]), self.dtype)
+        self.visit(_fill, new, function, arguments)
+        return Blocks(new, self.pool)
+
     def take(self, indices: np.ndarray) -> np.ndarray:
-        """Return the columns of those numbers, in increasing order, as an array."""
-        return np.take(self.array, np.unique(indices), axis=1)
+        """Return the columns of those numbers, as an array."""
+        return np.take(self.array, indices, axis=1)
+
+    def narrowed(self, most: int) -> Blocks:
+        """Return a copy in single precision if there are up to so many entries, else itself."""
+        if self.dtype == np.float32 or self.array.size > most:
+            return self
+        return Blocks(self.array.astype(np.float32), self.pool)
+
+    def kept(self) -> Blocks:
+        """Return the same."""
+        return self
+
+    def alone(self) -> Blocks:
+        """Return a copy, which frees the rest of a larger array."""
+        return Blocks(self.array.copy(), self.pool)
+
+    def as_array(self) -> np.ndarray:
+        """Return the matrix."""
+        return self.array
+
+
+def _fill(
+    block: np.ndarray,
+    first: int,
+    new: np.ndarray,
+    function: Callable[..., np.ndarray],
+    arguments: tuple[Any, ...],
+) -> None:
+    new[:, first : first + block.shape[1]] = function(block, *arguments)
+
+
+def samples_of(data: Any) -> Samples:
+    """Return samples as they are, and an array that was checked as samples in memory."""
+    return Blocks(data) if isinstance(data, np.ndarray) else data
+
+
+def is_dask_array(Y: Any) -> bool:
+    """Tell whether Y is a Dask array, without importing Dask."""
+    return _is_of_dask(Y) and hasattr(Y, "chunks")
+
+
+def _is_of_dask(Y: Any) -> bool:
+    return type(Y).__module__.partition(".")[0] == "dask"
+
+
+def as_data(Y: Any, name: str = "Y") -> Samples:
+    """Check a data matrix from the user, and return its samples.
+
+    See :func:`riemtr.data.check_data` for what is accepted. A Dask array stays where it is. Chunks
+    that split the features are joined, and the samples split instead, into blocks no larger than
+    the largest chunk was. Small neighbours are joined to blocks of up to 4 MB, since every visit
+    costs its round trip; how depends on the chunks alone.
+    """
+    if not _is_of_dask(Y):
+        return Blocks(check_data(Y, name))
+    if hasattr(Y, "to_dask_array"):  # numpy would gather it
+        raise TypeError(
+            f"{name} must be an array, features x samples; got a Dask {type(Y).__name__}; pass "
+            f"{name}.to_dask_array(lengths=True).T if its rows are samples"
+        )
+    if not is_dask_array(Y):
+        return Blocks(check_data(Y, name))
+    from riemtr.data.dask_arrays import partition  # made of blocks from here
+
+    return partition(Y, name)
 
 
 def add_up(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -10,18 +10,18 @@ scale: :math:`h_\mu = |z| + \mu\log(1+e) - \mu\log 2`, :math:`h_\mu' = \tanh(z/\
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import norm
 
 from riemtr.arguments import check_positive
-from riemtr.data.dask_arrays import as_data
-from riemtr.data.partitioned import Partitioned, Projection
+from riemtr.data.blocks import Samples, as_data
 from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
-from riemtr.problem.books import lazy
+from riemtr.problem.books import is_known, lazy
 from riemtr.problem.pullback import DerivativeBounds, gamma
 from riemtr.problems.surrogates import LOG_COSH_THIRD
 from riemtr.problems.weighted_gram import taken, weighted_gram
@@ -40,6 +40,8 @@ _NARROW_TOLERANCE = 3e-5
 _PADDING = 16
 # Exponent beyond which an exponential is as good as infinite, and far from overflow.
 _LARGEST_EXPONENT = 600.0
+# Multiplications per block, n^2 times its width, that take no longer than a round trip.
+_CHEAP_MATRIX = 2**27
 # Share of the samples that are worth their memory, gathered.
 _FEW = 0.25
 # Accuracy from which on a Hessian matrix may be multiplied in single precision.
@@ -232,13 +234,120 @@ def smoothings(mu: float, scale: float) -> Iterator[tuple[float, float]]:
         wider *= _SMOOTHING_FACTOR
 
 
-def dictionary_cost(data: np.ndarray | Projection, mu: float) -> Any:
-    """Return the cost on checked data, in memory or partitioned."""
-    if isinstance(data, np.ndarray):
-        return DictionaryCost(data, mu)
-    from riemtr.problems.partitioned_cost import PartitionedCost  # made of costs from here
+class PartitionedCost:
+    r"""The same on samples elsewhere: the mean of the costs of their blocks.
 
-    return PartitionedCost(data, mu)
+    With blocks :math:`Y_b` of :math:`p_b` columns,
+    :math:`f(q; Y) = \sum_b \frac{p_b}{p} f(q; Y_b)`, and so are gradient and Hessian. Each is one
+    visit to every block, wherever it is. A visit costs its round trip whatever it asks for, so
+    value and gradient come together, and the Hessian matrix with them if the blocks are small.
+
+    Parameters
+    ----------
+    data : Samples
+    mu : float
+        Smoothing parameter.
+    """
+
+    def __init__(self, data: Samples, mu: float):
+        self.data = data
+        self.mu = mu
+
+    def __repr__(self) -> str:
+        n, p = self.data.shape
+        return f"PartitionedCost(n={n}, p={p}, mu={self.mu:g})"
+
+    def at(self, point: np.ndarray) -> PartitionedPoint:
+        """Return the shared work at one point."""
+        return PartitionedPoint(self, point)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Floating-point type of the data."""
+        return self.data.dtype
+
+    @cached_property
+    def scale(self) -> float:
+        """Root mean square of the data's entries: the typical size of <q, y>."""
+        return math.sqrt(self.data.total(_squares)[0] / math.prod(self.data.shape))
+
+    def easier(self) -> Iterator[tuple[PartitionedCost, float]]:
+        """Yield smoother versions of the cost, smoothest first, each with a gradient tolerance."""
+        for mu, tolerance in smoothings(self.mu, self.scale):
+            yield PartitionedCost(self.data, mu), tolerance
+
+
+class PartitionedPoint:
+    """The log-cosh cost at one point: one visit to the blocks for value and gradient."""
+
+    def __init__(self, owner: PartitionedCost, point: np.ndarray):
+        self._owner = owner
+        self._point = point.astype(owner.dtype, copy=False)
+
+    def _visit(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        data = self._owner.data
+        sums = data.total(function, self._point, self._owner.mu, *arguments)
+        return [each / data.shape[1] for each in sums]
+
+    @lazy
+    def _first_visit(self) -> list[Any]:
+        return self._visit(_first_derivatives)
+
+    @lazy
+    def value(self) -> float:
+        """The cost, eq. (main_obj)."""
+        return float(self._first_visit[0])
+
+    @lazy
+    def gradient(self) -> np.ndarray:
+        """Euclidean gradient, eq. (fq_grad)."""
+        return self._first_visit[1]
+
+    @lazy
+    def _matrix(self) -> np.ndarray | None:
+        """The Hessian matrix, if all blocks were small enough to have it at the first visit."""
+        matrix = self._first_visit[2]
+        return matrix if np.isfinite(matrix).all() else None
+
+    def hessian(self, vector: np.ndarray) -> np.ndarray:
+        """Euclidean Hessian product, eq. (fq_hess)."""
+        if is_known(self, "_whole") or self._matrix is not None:
+            return self.hessian_matrix() @ vector
+        along = vector.astype(self._owner.dtype, copy=False)
+        return self._visit(_hessian_product, along)[0]
+
+    @lazy
+    def _whole(self) -> np.ndarray:
+        return self._visit(_hessian_matrix)[0] if self._matrix is None else self._matrix
+
+    def hessian_matrix(self) -> np.ndarray:
+        """Euclidean Hessian matrix, eq. (fq_hess)."""
+        return self._whole
+
+
+def _squares(block: np.ndarray, first: int) -> tuple[float]:
+    return (float(np.einsum("ij,ij->", block, block, dtype=np.float64)),)
+
+
+def _first_derivatives(
+    block: np.ndarray, first: int, point: np.ndarray, mu: float
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return value and gradient, and the Hessian matrix or, if that takes long, NaN."""
+    here, (n, width) = DictionaryCost(block, mu).at(point), block.shape
+    matrix = here.hessian_matrix() if n * n * width <= _CHEAP_MATRIX else np.array(math.nan)
+    return width * here.value, width * here.gradient, width * matrix
+
+
+def _hessian_matrix(
+    block: np.ndarray, first: int, point: np.ndarray, mu: float
+) -> tuple[np.ndarray]:
+    return (block.shape[1] * DictionaryCost(block, mu).at(point).hessian_matrix(),)
+
+
+def _hessian_product(
+    block: np.ndarray, first: int, point: np.ndarray, mu: float, vector: np.ndarray
+) -> tuple[np.ndarray]:
+    return (block.shape[1] * DictionaryCost(block, mu).at(point).hessian(vector),)
 
 
 def dictionary_problem(Y: Any, mu: float = 1e-2) -> Problem:
@@ -264,10 +373,11 @@ def dictionary_problem(Y: Any, mu: float = 1e-2) -> Problem:
     >>> bool(np.abs(result.point).max() > 0.99), result.certificate.verdict
     (True, 'minimizer')
     """
-    data: Any = as_data(Y)
+    samples = as_data(Y)
     check_positive("mu", mu)
-    if isinstance(data, Partitioned):
-        data = Projection(data.kept(), np.eye(data.rows))
-    elif not (data.flags.c_contiguous or data.flags.f_contiguous):
+    sphere, data = Sphere(samples.shape[0]), samples.array
+    if data is None:
+        return Problem(sphere, PartitionedCost(samples.kept(), float(mu)))
+    if not (data.flags.c_contiguous or data.flags.f_contiguous):
         data = np.ascontiguousarray(data)  # or BLAS would copy it in every product
-    return Problem(Sphere(data.shape[0]), dictionary_cost(data, float(mu)))
+    return Problem(sphere, DictionaryCost(data, float(mu)))

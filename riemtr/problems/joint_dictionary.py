@@ -26,8 +26,7 @@ import numpy as np
 
 from riemtr.arguments import integer
 from riemtr.data import BernoulliGaussian, Orthogonal, dictionary_error
-from riemtr.data.blocks import Blocks
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.blocks import Blocks, Samples
 from riemtr.manifolds import Euclidean, Rotations
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
@@ -46,16 +45,13 @@ _LEAST_CURVATURE = 1e-2
 # The least eigenvalue of the preconditioner of free rows, whose curvatures are of order one.
 _LEAST_EIGENVALUE = 0.1
 
-Data = Blocks | Partitioned
-"""Whitened data, in memory or in the care of Dask."""
-
 
 class JointCost:
     """The cost of several directions at once, the columns of a point.
 
     Parameters
     ----------
-    data : Blocks or Partitioned
+    data : Samples
         Whitened data, n x p.
     surrogate : Surrogate
         h.
@@ -63,7 +59,7 @@ class JointCost:
         Whether points are orthonormal; else -log|det B| is part of the cost.
     """
 
-    def __init__(self, data: Data, surrogate: Surrogate, constrained: bool = True):
+    def __init__(self, data: Samples, surrogate: Surrogate, constrained: bool = True):
         self.data = data
         self.surrogate = surrogate
         self.constrained = constrained
@@ -92,13 +88,9 @@ class JointCost:
             yield JointCost(data, surrogate, self.constrained), tolerance
 
 
-def in_single_precision(data: Data) -> Data:
+def in_single_precision(data: Samples) -> Samples:
     """Return a copy of data in memory in single precision, unless they are large."""
-    if isinstance(data, Partitioned) or data.dtype == np.float32:
-        return data
-    if math.prod(data.shape) > _NARROW_ENTRIES:
-        return data
-    return Blocks(data.array.astype(np.float32), data.pool)
+    return data.narrowed(_NARROW_ENTRIES)
 
 
 class JointPoint:
@@ -110,7 +102,8 @@ class JointPoint:
         self._samples = data.shape[1]
         self._directions = np.ascontiguousarray(_columns(point).T, dtype=data.dtype)
         self._bends: list[np.ndarray] | None = None
-        if isinstance(data, Blocks) and len(self._directions) * data.shape[1] <= _KEPT_ENTRIES:
+        entries = len(self._directions) * data.shape[1]
+        if data.array is not None and entries <= _KEPT_ENTRIES:
             parts = data.visit(_evaluate, self._directions, owner.surrogate)
             self._bends = [part.pop() for part in parts]
             sums = [sum(rest, start=first) for first, *rest in zip(*parts, strict=True)]
@@ -148,7 +141,6 @@ class JointPoint:
         if self._bends is None:
             found = data.total(_bent, along, self._directions, owner.surrogate)[0]
         else:
-            assert isinstance(data, Blocks)
             found = sum(data.visit(_bent_by, along, each=self._bends))
         image = (found.T / self._samples).reshape(vector.shape)
         if not owner.constrained:
@@ -220,12 +212,12 @@ def _bent(
     return (_bent_by(block, first, along, surrogate.derivatives(directions @ block)[2]),)
 
 
-def orthogonal_problem(data: Data, surrogate: Surrogate) -> Problem:
+def orthogonal_problem(data: Samples, surrogate: Surrogate) -> Problem:
     """Return the problem of finding all rows over the rotations."""
     return Problem(Rotations(data.shape[0]), JointCost(data, surrogate))
 
 
-def full_problem(data: Data, surrogate: Surrogate) -> Problem:
+def full_problem(data: Samples, surrogate: Surrogate) -> Problem:
     """Return the problem of finding all rows without the constraint that they are orthogonal."""
     n = data.shape[0]
     return Problem(Euclidean(n, n), JointCost(data, surrogate, constrained=False))

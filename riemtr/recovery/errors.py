@@ -24,8 +24,7 @@ import numpy as np
 from scipy.fft import next_fast_len, rfft
 from scipy.sparse.csgraph import connected_components
 
-from riemtr.data.blocks import Blocks
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.blocks import Samples
 from riemtr.problems.surrogates import Surrogate
 from riemtr.recovery.densities import Densities
 
@@ -76,7 +75,7 @@ class Moments:
     samples: int
 
     @staticmethod
-    def of(data: Blocks | Partitioned, point: np.ndarray, surrogate: Surrogate) -> Moments:
+    def of(data: Samples, point: np.ndarray, surrogate: Surrogate) -> Moments:
         """Return the moments of the rows of directions, the columns of a point."""
         directions = np.ascontiguousarray(point.T, dtype=data.dtype)
         sums: Any = data.total(_sums, directions, surrogate)
@@ -263,9 +262,7 @@ def _power(waves: np.ndarray) -> np.ndarray:
     return waves.real**2 + waves.imag**2
 
 
-def noise_covariance(
-    data: Blocks | Partitioned, point: np.ndarray, densities: Densities
-) -> np.ndarray:
+def noise_covariance(data: Samples, point: np.ndarray, densities: Densities) -> np.ndarray:
     """Return the covariance of rows where both are small, as noise that they have in common makes.
 
     Sources that are independent have none there, whatever their densities.

@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.blocks import Blocks, column_lengths
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.blocks import Blocks, Samples, column_lengths
 from riemtr.recovery.evidence import different_directions
 from riemtr.recovery.l1_program import uncertainty
 from riemtr.recovery.rounding import Rounding
@@ -198,7 +197,7 @@ class Proof:
 
 
 def prove(
-    data: Blocks | Partitioned,
+    data: Samples,
     samples: Blocks,
     share: float,
     directions: np.ndarray,
@@ -208,7 +207,7 @@ def prove(
 
     Parameters
     ----------
-    data : Blocks or Partitioned
+    data : Samples
         All the whitened data.
     samples : Blocks
         Some of the columns of the data, or all.

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from riemtr.data.blocks import Blocks, column_blocks
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.blocks import Samples, column_blocks, samples_of
 
 _WORTH_GATHERING = 0.65  # share of nonzero weights below which the others are left out
 _SAMPLE = 64  # columns per row that a guess is made from
@@ -25,7 +24,7 @@ class Columns:
 
     Parameters
     ----------
-    matrix : ndarray or Partitioned, shape (n, m)
+    matrix : ndarray or Samples, shape (n, m)
         M, real, of any type and memory layout; it is never copied whole. Where Dask keeps it,
         every product is a visit to its blocks, and arrays as long as a row come back.
     scale : float
@@ -58,13 +57,13 @@ class Columns:
         """Return C'x, of length m."""
         weights = self.scale * (x if self.basis is None else self.basis @ x)
         if self._plain:
-            return weights @ self.matrix
+            return weights @ self._array
         return self._joined(_dot, weights)
 
     def combine(self, t: np.ndarray) -> np.ndarray:
         """Return C t, of length k."""
         t = self.scale * t
-        total = self.matrix @ t if self._plain else self._sum(_combine, t)
+        total = self._array @ t if self._plain else self._sum(_combine, t)
         return total if self.basis is None else self.basis.T @ total
 
     def gram(self, weight: np.ndarray) -> np.ndarray:
@@ -72,7 +71,7 @@ class Columns:
         root = self.scale * np.sqrt(weight)
         basis = self.basis
         if basis is None and self._plain and len(column_blocks(self.matrix.shape)) == 1:
-            scaled = self.matrix * root
+            scaled = self._array * root
             return scaled @ scaled.T
         # an orthonormal basis can wait until the end; another one was made to undo M's condition
         early = None if self._isometric else basis
@@ -81,11 +80,7 @@ class Columns:
 
     def take(self, chosen: np.ndarray) -> np.ndarray:
         """Return the chosen columns of C as an array."""
-        if isinstance(self.matrix, Partitioned):
-            known, places = np.unique(chosen, return_inverse=True)
-            part = self.matrix.take(known)[:, places]
-        else:
-            part = np.take(self.matrix, chosen, axis=1)
+        part = self._data.take(chosen)
         part = self.scale * part.astype(np.float64, copy=False)
         return part if self.basis is None else self.basis.T @ part
 
@@ -112,14 +107,11 @@ class Columns:
     def sample(self, dtype: Any) -> np.ndarray:
         """Return columns of scale * M in equal distances, as rows: enough for a guess."""
         n, m = self.matrix.shape
-        step = self.sample_step
-        if isinstance(self.matrix, Partitioned):
-            return (self.scale * self.matrix.take(np.arange(0, m, step))).astype(dtype).T
-        out = np.empty((len(range(0, m, step)), n), dtype=dtype)
+        taken = self._data.take(np.arange(0, m, self.sample_step))
+        out = np.empty((taken.shape[1], n), dtype=dtype)
         for first in range(0, len(out), _SAMPLE_ROWS):  # small blocks: a transpose in the cache
-            last = min(first + _SAMPLE_ROWS, len(out))
-            block = self.matrix[:, first * step : (last - 1) * step + 1 : step]
-            out[first:last] = (self.scale * block).astype(dtype).T
+            rows = slice(first, first + _SAMPLE_ROWS)
+            out[rows] = (self.scale * taken[:, rows]).astype(dtype).T
         return out
 
     @property
@@ -159,7 +151,7 @@ class Columns:
                 return self, None
         change = self._whitening()
         if self.basis is None:
-            return Columns(self.scale * (change.T @ self.matrix)), change
+            return Columns(self.scale * (change.T @ self._array)), change
         return Columns(self.matrix, self.scale, self.basis @ change), change
 
     def _whitening(self) -> np.ndarray:
@@ -181,8 +173,8 @@ class Columns:
     @cached_property
     def _plain(self) -> bool:
         """Whether BLAS can read the matrix where it lies."""
-        matrix = self.matrix
-        if isinstance(matrix, Partitioned):
+        matrix = self._data.array
+        if matrix is None:
             return False
         if matrix.dtype != np.float64 or not matrix.flags.aligned:
             return False
@@ -190,8 +182,14 @@ class Columns:
         return step == 8 and other >= 8 * min(matrix.shape) and other % 8 == 0
 
     @cached_property
-    def _data(self) -> Blocks | Partitioned:
-        return self.matrix if isinstance(self.matrix, Partitioned) else Blocks(self.matrix)
+    def _data(self) -> Samples:
+        return samples_of(self.matrix)
+
+    @property
+    def _array(self) -> np.ndarray:
+        array = self._data.array
+        assert array is not None
+        return array
 
     def _sum(self, function: Callable[..., tuple[np.ndarray]], *arguments: Any) -> np.ndarray:
         return self._data.total(function, *arguments)[0]

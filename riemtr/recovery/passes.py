@@ -16,8 +16,6 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from riemtr.data.blocks import Blocks
-from riemtr.data.partitioned import Partitioned
 from riemtr.problems.surrogates import scaled
 from riemtr.recovery.candidates import (
     Look,
@@ -236,14 +234,9 @@ def _record(around: Complement, begin: np.ndarray) -> Record:
     """Refine the directions on all data of the complement, of root mean square 1."""
     task = around.task
     data, samples, turn = task.data, task.samples, around.basis.T / task.scale
-    if around.known or task.scale != 1.0 or isinstance(data, Partitioned):
+    if around.known or task.scale != 1.0:
         samples = turn @ samples
-    if isinstance(data, Partitioned):
         data = data.mapped(_turned, turn, rows=len(turn)).kept()
-    elif task.share == 1.0:
-        data = Blocks(samples, task.pool)
-    elif samples is not task.samples:
-        data = Blocks(turn.astype(data.dtype) @ data.array, task.pool)
     task.tick("refine", 0, 1)
     assert task.plan.refine is not None
     return refine(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -13,9 +13,7 @@ import numpy as np
 
 from riemtr.arguments import as_integer, check_positive, integer, not_a_seed
 from riemtr.blas_threads import blas_threads_for, one_blas_thread
-from riemtr.data.blocks import Blocks
-from riemtr.data.dask_arrays import as_data
-from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.data.blocks import Samples, as_data
 from riemtr.errors import ArgumentError, unknown_name
 from riemtr.executors import Helpers
 from riemtr.executors import jobs as number_of_jobs
@@ -28,8 +26,7 @@ from riemtr.recovery.refining import FORMS
 from riemtr.recovery.report import Atom, Recovery, in_units_of
 from riemtr.recovery.solving import RowSolver
 from riemtr.recovery.task import ORDERS, Plan, Task
-from riemtr.recovery.whitening import Preconditioned, check_range, in_safe_units
-from riemtr.recovery.whitening import precondition as whiten
+from riemtr.recovery.whitening import Preconditioned, check_range, in_safe_units, whitened
 from riemtr.store import Store, read_store
 
 _WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
@@ -158,14 +155,14 @@ def recover_dictionary(
 
         def begun(constant: bool) -> Task:
             watch(Progress("precondition", 0, 1, time.perf_counter() - begin))
-            source = _with_ones(data) if constant else data
-            white, unit = _prepare(source, precondition, rank, pool)
+            source = (_with_ones(data) if constant else data).with_pool(pool)
+            white, unit = _prepare(source, precondition, rank)
             watch(Progress("precondition", 1, 1, time.perf_counter() - begin))
             return Task.of(
                 white,
                 replace(plan, mu=_scaled(mu, unit), surrogate=scaled(plan.surrogate, unit)),
                 unit=unit,
-                owned=white.data is not data,
+                owned=white.data is not source,
                 constant=constant,
                 store=store,
                 watch=watch,
@@ -266,32 +263,27 @@ def _plan(
     )
 
 
-def _mean(data: Matrix) -> np.ndarray:
-    source = data if isinstance(data, Partitioned) else Blocks(data)
-    return source.total(_sum_of_block)[0] / data.shape[1]
+def _mean(data: Samples) -> np.ndarray:
+    return data.total(_sum_of_block)[0] / data.shape[1]
 
 
 def _sum_of_block(block: np.ndarray, first: int) -> tuple[np.ndarray]:
     return (block.sum(axis=1, dtype=np.float64),)
 
 
-def _around(data: Matrix, centre: np.ndarray) -> Matrix:
+def _around(data: Samples, centre: np.ndarray) -> Samples:
     """Return the data less their mean."""
-    if isinstance(data, Partitioned):
-        moved = data.mapped(_moved, centre, rows=data.rows)
-        return replace(moved, largest=2.0 * data.largest)
-    return _moved(data, centre)
+    return data.mapped(_moved, centre, rows=data.shape[0], largest=2.0 * data.largest)
 
 
 def _moved(block: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return block - centre[:, None].astype(block.dtype)
 
 
-def _with_ones(data: Matrix) -> Matrix:
+def _with_ones(data: Samples) -> Samples:
     """Return the data with a row of ones below, which stand for an offset."""
-    if isinstance(data, Partitioned):
-        return replace(data.mapped(_one_more_row, rows=data.rows + 1), largest=max(data.largest, 1))
-    return _one_more_row(data)
+    rows = data.shape[0] + 1
+    return data.mapped(_one_more_row, rows=rows, largest=max(data.largest, 1.0))
 
 
 def _one_more_row(block: np.ndarray) -> np.ndarray:
@@ -299,12 +291,12 @@ def _one_more_row(block: np.ndarray) -> np.ndarray:
 
 
 def _prepare(
-    data: Matrix, precondition: bool, rank: int | str | None, pool: Executor | None = None
+    data: Samples, precondition: bool, rank: int | str | None
 ) -> tuple[Preconditioned, float]:
     """Return the data to recover from, and their unit where they are not whitened."""
     n, p = data.shape
     if precondition:
-        white = whiten(data, rank=rank, pool=pool)
+        white = whitened(data, rank)
         if white.rank >= p:
             raise ValueError(
                 f"Y must have more samples (columns) than the rank kept, or the samples themselves "
@@ -348,18 +340,18 @@ def _seed(rng: Any, checkpoint: str | os.PathLike[str] | None) -> int:
     return seed
 
 
-def _is_worth_helpers(data: Matrix) -> bool:
+def _is_worth_helpers(data: Samples) -> bool:
     """Whether products with the data take long enough for Python to run other threads meanwhile."""
-    return isinstance(data, Partitioned) or data.size >= _WORTH_HELPERS
+    return data.array is None or data.array.size >= _WORTH_HELPERS
 
 
-def _entries_here(data: Matrix) -> int:
+def _entries_here(data: Samples) -> int:
     """How much data this process multiplies at once: with Dask, a block per thread or none."""
-    return 0 if isinstance(data, Partitioned) else data.size
+    return 0 if data.array is None else data.array.size
 
 
 def _settings(
-    data: Matrix, plan: Plan, precondition: bool, offset: bool | str, rank: int | str | None
+    data: Samples, plan: Plan, precondition: bool, offset: bool | str, rank: int | str | None
 ) -> dict[str, Any]:
     """What the outcome depends on, as a checkpoint stores it."""
     return {
@@ -378,11 +370,9 @@ def _settings(
     }
 
 
-def _hash(data: Matrix) -> str:
-    """Return a hash of every bit; of partitioned data also of the cuts, as sums depend on them."""
-    if isinstance(data, Partitioned):
-        return digest(repr(data.total(_hash_of_block)).encode())
-    return digest(data)
+def _hash(data: Samples) -> str:
+    """Return a hash of every bit, and of the cuts of the data, as sums depend on them."""
+    return digest(repr(data.total(_hash_of_block)).encode())
 
 
 def _hash_of_block(block: np.ndarray, first: int) -> tuple[list[str]]:

@@ -25,11 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.blocks import Blocks
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.blocks import Samples
 from riemtr.manifolds import Rotations
 from riemtr.problems.joint_dictionary import (
-    Data,
     JointCost,
     full_problem,
     in_single_precision,
@@ -134,7 +132,7 @@ def beside(
     basis: np.ndarray,
     exact: Sequence[np.ndarray],
     inverse: np.ndarray,
-    data: Data,
+    data: Samples,
     samples: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return refined rows beside exact ones, and the standard errors of all atoms.
@@ -152,7 +150,7 @@ def beside(
         The directions of exact rows.
     inverse : ndarray, shape (m, n)
         The map from whitened data to the data.
-    data : Blocks or Partitioned
+    data : Samples
         All whitened data.
     samples : ndarray, shape (n, some)
         Some of them, to fit densities to.
@@ -169,7 +167,7 @@ def beside(
     if not known:
         return directions, refined.standard_errors(wide @ basis)
     mean = data.total(_sum)[0] / data.shape[1]
-    centred = _mapped(data, _moved_by, -mean, rows=len(mean))
+    centred = data.mapped(_moved_by, -mean, rows=len(mean)).kept()
     every = np.column_stack([*exact, directions])
     for _ in range(_STEPS):
         densities = Densities.fitted(every.T @ (samples - mean[:, None]))
@@ -192,7 +190,7 @@ def beside(
 
 
 def refine(
-    data: Data,
+    data: Samples,
     samples: np.ndarray,
     directions: np.ndarray,
     form: str,
@@ -203,7 +201,7 @@ def refine(
 
     Parameters
     ----------
-    data : Blocks or Partitioned
+    data : Samples
         All whitened data, of root mean square 1.
     samples : ndarray, shape (n, m)
         Some of them, to fit a likelihood to.
@@ -233,14 +231,16 @@ def refine(
     return _record(point, errors, form, cost, iterations)
 
 
-def _likeliest(data: Data, samples: np.ndarray, point: np.ndarray, inverse: np.ndarray) -> Record:
+def _likeliest(
+    data: Samples, samples: np.ndarray, point: np.ndarray, inverse: np.ndarray
+) -> Record:
     """Return the most likely rows, each with a density of its own, near orthonormal columns.
 
     Noise buries some sources where the dictionary is ill-conditioned. Sharp densities then follow
     the noise, and smooth orthogonal rows, which the first stage gives, have the smaller errors.
     """
     mean = data.total(_sum)[0] / data.shape[1]
-    wide = _mapped(data, _moved_by, -mean, rows=len(mean))
+    wide = data.mapped(_moved_by, -mean, rows=len(mean)).kept()
     narrow = in_single_precision(wide)
     some = samples - mean[:, None]
     # Noise makes wiggles of its own at sharper ones.
@@ -272,7 +272,7 @@ def _likeliest(data: Data, samples: np.ndarray, point: np.ndarray, inverse: np.n
     return _record(point, errors, form, cost, iterations)
 
 
-def _are_sources(data: Data, samples: np.ndarray, point: np.ndarray) -> bool:
+def _are_sources(data: Samples, samples: np.ndarray, point: np.ndarray) -> bool:
     """Whether the magnitudes of rows hardly depend on each other, as those of sources."""
 
     def depend(directions: np.ndarray) -> bool:
@@ -304,7 +304,7 @@ def _record(
     }
 
 
-def _flat_rows_apart(data: Data, point: np.ndarray) -> tuple[np.ndarray, int]:
+def _flat_rows_apart(data: Samples, point: np.ndarray) -> tuple[np.ndarray, int]:
     """Return orthonormal columns whose flat rows are told apart as well.
 
     The sum of a surrogate of the l1 norm has its minima at peaked rows. In what these leave it
@@ -317,7 +317,7 @@ def _flat_rows_apart(data: Data, point: np.ndarray) -> tuple[np.ndarray, int]:
     if len(rest) < 2:
         return point, 0
     basis = point[:, rest]
-    inside = _mapped(data, _turned, basis.T, rows=len(rest))
+    inside = data.mapped(_turned, basis.T, rows=len(rest)).kept()
     start = Rotations(len(rest)).random_point(np.random.default_rng(0))
     turn, taken = _descend(orthogonal_problem(inside, Negative(peaked)), start)
     point = point.copy()
@@ -344,12 +344,6 @@ def _descend(problem: Any, point: np.ndarray) -> tuple[np.ndarray, int]:
     solver = TrustRegion(tolerance=tolerance, goal="first-order", max_iterations=_ITERATIONS)
     result = completed(solver.solve(problem, point.astype(problem.cost.dtype), rng=0))
     return result.point.astype(np.float64), result.iterations
-
-
-def _mapped(data: Data, function: Any, *arguments: Any, rows: int) -> Data:
-    if isinstance(data, Partitioned):
-        return data.mapped(function, *arguments, rows=rows).kept()
-    return Blocks(function(data.array, *arguments), data.pool)
 
 
 def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.blocks import column_lengths
-from riemtr.data.dask_arrays import is_dask_array
+from riemtr.data.blocks import column_lengths, is_dask_array
 from riemtr.recovery.evidence import Sparser
 from riemtr.recovery.rounding import Rounding
 from riemtr.recovery.solving import Solve

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from riemtr.data.blocks import Blocks
-from riemtr.data.partitioned import Partitioned
 from riemtr.recovery.doubts import Rows, doubts
 from riemtr.recovery.evidence import dependence, sharing, sparser_combinations
 from riemtr.recovery.exact_rows import on_many_zeros, prove
@@ -97,7 +96,7 @@ def proved(task: Task, rows: Sequence[Atom]) -> list[Atom]:
         if row.rounding is None or (row.certified and i in exact):
             continue
         if i in exact or task.share < 1.0:
-            rounder = rounder or (task.rounder if task.share == 1.0 else Rounder(task.white.data))
+            rounder = rounder or (task.rounder if task.share == 1.0 else Rounder(task.data))
             rounding = replace(rounder.round(row.direction), dual=np.empty(0))
             direction = row.direction if row.exact else rounding.direction
             rows[i] = replace(row, rounding=rounding, direction=direction)
@@ -140,33 +139,24 @@ def _coefficients(task: Task, form: NormalForm) -> tuple[Any, np.ndarray | None]
     Where Dask keeps the data, nothing is computed yet, and zeros are not counted.
     """
     matrix = form.scales[:, None] * form.directions.T
-    vanishing = task.vanishing(form)
-    if isinstance(task.data, Partitioned):
-        blocks = task.data.mapped(
-            _block_coefficients, matrix, form.scales, vanishing, rows=len(matrix)
-        )
-        return blocks.to_dask(), None
     array = task.data.array
-    if not (task.owned and array.flags.writeable):
-        array = np.array(array, order="C")
-    overwritten = Blocks(array, task.pool).visit(_overwrite, matrix, form.scales, vanishing)
-    return array, np.sum(overwritten, axis=0)
+    over = task.owned and array is not None and array.flags.writeable
+    vanishing = task.vanishing(form)
+    X = task.data.mapped(_rows, matrix, form.scales, vanishing, rows=len(matrix), over=over)
+    return X.as_array(), None if X.array is None else X.total(_zeros)[0]
 
 
-def _overwrite(
-    block: np.ndarray, first: int, matrix: np.ndarray, scales: np.ndarray, vanishing: np.ndarray
-) -> np.ndarray:
-    """Replace whitened samples by their coefficients; count zeros where the sample is not zero."""
-    lengths = np.sqrt(np.einsum("ij,ij->j", block, block))
-    block[...] = matrix.astype(block.dtype) @ block
-    clear_rounding(block, lengths, scales, vanishing)
-    zeros = block == 0
-    return np.count_nonzero(zeros, axis=1) - np.count_nonzero(zeros.all(axis=0))
-
-
-def _block_coefficients(
+def _rows(
     block: np.ndarray, matrix: np.ndarray, scales: np.ndarray, vanishing: np.ndarray
 ) -> np.ndarray:
-    block = np.array(block)
-    _overwrite(block, 0, matrix, scales, vanishing)
-    return block
+    """Return the coefficients of whitened samples."""
+    lengths = np.sqrt(np.einsum("ij,ij->j", block, block))
+    X = matrix.astype(block.dtype) @ block
+    clear_rounding(X, lengths, scales, vanishing)
+    return X
+
+
+def _zeros(block: np.ndarray, first: int) -> tuple[np.ndarray]:
+    """Count the zeros of rows where the sample is not zero."""
+    zeros = block == 0
+    return (np.count_nonzero(zeros, axis=1) - np.count_nonzero(zeros.all(axis=0)),)

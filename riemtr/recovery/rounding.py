@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from riemtr.data.dask_arrays import as_data, is_dask_array
+from riemtr.data.blocks import Blocks, as_data, is_dask_array, samples_of
 from riemtr.data.matrices import largest_entry
-from riemtr.data.partitioned import Matrix, Partitioned
 from riemtr.errors import unknown_name
 from riemtr.recovery.l1_columns import Columns
 from riemtr.recovery.l1_folding import Folded, minimize_folded
@@ -128,18 +127,15 @@ class Rounder:
 
     Parameters
     ----------
-    data : ndarray or Partitioned, shape (n, p)
+    data : ndarray or Samples, shape (n, p)
         Y, checked; it must not change meanwhile.
     """
 
-    def __init__(self, data: Matrix):
-        if isinstance(data, Partitioned):
-            data = data.kept()
-            largest = data.total(_largest, merge=max)
-        else:
-            largest = largest_entry(data)
-            if data.size <= _SMALL_ENTRIES:
-                data = data.astype(np.float64, copy=False)
+    def __init__(self, data: Any):
+        data = samples_of(data).kept()
+        largest = data.total(_largest, merge=max)
+        if data.array is not None and data.array.size <= _SMALL_ENTRIES:
+            data = Blocks(data.array.astype(np.float64, copy=False))
         exponent = min(max(math.frexp(largest)[1], -1000), 1000)  # or the scale is no normal number
         scale = math.ldexp(1.0, -exponent)  # a power of two rounds nothing
         self._whole = Columns(data, scale)

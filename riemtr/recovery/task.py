@@ -11,8 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from riemtr.data.blocks import Blocks, gram
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.blocks import Samples, gram, samples_of
 from riemtr.executors import Helpers
 from riemtr.problems.surrogates import Surrogate
 from riemtr.progress import Progress, Watcher
@@ -73,7 +72,7 @@ class Task:
     white : Preconditioned
         The whitened data, in memory or partitioned, and the maps to them.
     plan : Plan
-    data : Blocks or Partitioned
+    data : Samples
         All whitened samples.
     samples : ndarray, shape (n, p)
         As many samples as suffice to solve, or all if they are not many more.
@@ -99,7 +98,7 @@ class Task:
 
     white: Preconditioned
     plan: Plan
-    data: Blocks | Partitioned
+    data: Samples
     samples: np.ndarray
     inspector: Inspector
     unit: float = 1.0
@@ -114,8 +113,7 @@ class Task:
     @staticmethod
     def of(white: Preconditioned, plan: Plan, pool: Executor | None = None, **rest: object) -> Task:
         """Return the task of a plan on whitened data."""
-        data = white.data
-        data = data.kept() if isinstance(data, Partitioned) else Blocks(data, pool)
+        data = samples_of(white.data).with_pool(pool).kept()
         samples = _enough(data)
         inspector = Inspector(samples, white.matrix, white.inverse)
         return Task(white, plan, data, samples, inspector, pool=pool, **rest)  # type: ignore[arg-type]
@@ -238,14 +236,14 @@ def columns(rows: Sequence[Solve] | Sequence[Atom]) -> np.ndarray:
     return np.column_stack([row.direction for row in rows])
 
 
-def _enough(data: Blocks | Partitioned) -> np.ndarray:
+def _enough(data: Samples) -> np.ndarray:
     """Return as many samples as suffice to solve, or all if they are not many more."""
     n, p = data.shape
     enough = max(int(_SAMPLES_PER_POWER * n**1.5), _FEWEST_ENTRIES // n, 1)
     step = max(p // enough, 1)
-    if isinstance(data, Partitioned):
-        return data.take(np.arange(0, p, step))
-    return data.array if step == 1 else np.ascontiguousarray(data.array[:, ::step])
+    if step == 1 and data.array is not None:
+        return data.array
+    return data.take(np.arange(0, p, step))
 
 
 def _gram(block: np.ndarray, first: int) -> tuple[np.ndarray]:

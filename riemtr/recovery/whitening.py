@@ -16,16 +16,13 @@ import math
 import operator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from riemtr.arguments import real
 from riemtr.data.aligned_arrays import empty_aligned
-from riemtr.data.blocks import Blocks, gram, product_blocks
-from riemtr.data.dask_arrays import as_data, is_dask_array
-from riemtr.data.matrices import largest_entry
-from riemtr.data.partitioned import Matrix, Partitioned
+from riemtr.data.blocks import Blocks, Samples, as_data, gram, product_blocks
 from riemtr.errors import ArgumentError
 from riemtr.recovery.report import column_signs
 
@@ -34,31 +31,25 @@ _SQUARES = 40  # exponent of two up to which sums of squares are numbers, in sin
 _COEFFICIENTS = {np.dtype(np.float32): 100, np.dtype(np.float64): 1010}
 
 
-def power_of_two(Y: Matrix) -> float:
+def power_of_two(Y: Samples) -> float:
     """Return 1, or where squares of the entries would over- or underflow, what prevents it."""
-    exponent = math.frexp(_largest(Y))[1]
+    exponent = math.frexp(Y.largest)[1]
     if abs(exponent) < _SQUARES:
         return 1.0
     return math.ldexp(1.0, min(-exponent, 1000))
 
 
-@overload
-def in_safe_units(Y: Partitioned) -> tuple[Partitioned, float]: ...
-@overload
-def in_safe_units(Y: Matrix) -> tuple[Matrix, float]: ...
-def in_safe_units(Y: Matrix) -> tuple[Matrix, float]:
+def in_safe_units(Y: Samples) -> tuple[Samples, float]:
     """Return ``unit * Y`` and the unit, a power of two: Y itself, where that is 1."""
     unit = power_of_two(Y)
     if unit == 1.0:
         return Y, unit
-    if isinstance(Y, Partitioned):
-        return Y.mapped(_scaled, unit, rows=Y.rows), unit
-    return _scaled(Y, unit), unit
+    return Y.mapped(_scaled, unit, rows=Y.shape[0]), unit
 
 
-def check_range(Y: Matrix) -> None:
+def check_range(Y: Samples) -> None:
     """Raise an error where dictionary, maps or coefficients would leave the range of the type."""
-    largest = _largest(Y)
+    largest = Y.largest
     most = _COEFFICIENTS[Y.dtype]
     if largest > 0 and abs(math.frexp(largest)[1]) > most:
         low, high = math.ldexp(1.0, -most), math.ldexp(1.0, most)
@@ -67,10 +58,6 @@ def check_range(Y: Matrix) -> None:
             f"Y must have its largest entry between {low:.0e} and {high:.0e} in {Y.dtype}; got "
             f"{largest:.1e}: pass {wider}Y in other units"
         )
-
-
-def _largest(Y: Matrix) -> float:
-    return Y.largest if isinstance(Y, Partitioned) else largest_entry(Y)
 
 
 def _scaled(block: np.ndarray, unit: float) -> np.ndarray:
@@ -88,28 +75,28 @@ class Whitening:
     left: np.ndarray
     values: np.ndarray
     turn: np.ndarray
-    Z: Matrix
+    Z: Samples
     unit: float
 
 
-def decompose(Y: Matrix, pool: Executor | None = None) -> Whitening:
-    """Find the singular values and vectors of Y, with threads of a pool if there is one.
+def decompose(Y: Samples) -> Whitening:
+    """Find the singular values and vectors of Y.
 
     Those of data with more rows than columns are found from the small triangular factor R of
     Y = Q R: the Gram matrix of all rows would be larger than Y.
     """
     n = Y.shape[0]
-    if isinstance(Y, Partitioned) or n <= Y.shape[1]:
-        return _in_passes(Y, n, pool)
+    if Y.array is None or n <= Y.shape[1]:
+        return _in_passes(Y, n)
     unit = power_of_two(Y)
-    Q, R = np.linalg.qr(Y.astype(np.float64) * unit)
-    small = _in_passes(R.astype(Y.dtype), n)
+    Q, R = np.linalg.qr(Y.array.astype(np.float64) * unit)
+    small = _in_passes(Blocks(R.astype(Y.dtype)), n)
     left = Q @ small.left
     signs = column_signs(left)
     return Whitening(left * signs, small.values, signs[:, None] * small.turn, small.Z, unit)
 
 
-def _in_passes(Y: Matrix, n: int, pool: Executor | None = None) -> Whitening:
+def _in_passes(Y: Samples, n: int) -> Whitening:
     """Find them in passes over whitened copies Z of Y.
 
     The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
@@ -119,17 +106,17 @@ def _in_passes(Y: Matrix, n: int, pool: Executor | None = None) -> Whitening:
 
     Parameters
     ----------
-    Y : Matrix
+    Y : Samples
     n : int
         The size that rounding errors grow with: the rows of the data that Y stands for.
     """
     floor = 10 * n * float(np.finfo(np.float64).eps)
     tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
     unit = power_of_two(Y)
-    Z: Matrix = Y
+    Z = Y
     root = np.eye(Y.shape[0])
     for _ in range(_MOST_PASSES):
-        eigenvalues, vectors = np.linalg.eigh(_gram(Z, unit if Z is Y else 1.0, pool))
+        eigenvalues, vectors = np.linalg.eigh(Z.total(_gram, unit if Z is Y else 1.0)[0])
         if eigenvalues[-1] == 0:
             raise ValueError("Y must not be zero everywhere; got only zeros")
         spread = np.sqrt(np.maximum(eigenvalues, floor * eigenvalues[-1]))
@@ -139,49 +126,30 @@ def _in_passes(Y: Matrix, n: int, pool: Executor | None = None) -> Whitening:
         left, values = left[:, :kept], values[:kept]
         if eigenvalues[0] >= _WELL_CONDITIONED * eigenvalues[-1]:
             break
-        Z, root = apply_map(turn, Z, Y, unit, pool), left * values
+        Z, root = apply_map(turn, Z, Y, unit), left * values
         turn = np.eye(kept)
     signs = column_signs(left)  # or rounding would choose them
     return Whitening(left * signs, values, signs[:, None] * turn, Z, unit)
 
 
-def _gram(Z: Matrix, unit: float, pool: Executor | None) -> np.ndarray:
-    """Return ``unit^2 Z Z'``, summed in float64."""
-    data = Z if isinstance(Z, Partitioned) else Blocks(Z, pool)
-    return data.total(_gram_of_block, unit)[0]
-
-
-def _gram_of_block(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
+def _gram(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
     return (gram(block, unit),)
 
 
-def apply_map(
-    map_: np.ndarray, Z: Matrix, Y: Matrix, unit: float, pool: Executor | None = None
-) -> Any:
+def apply_map(map_: np.ndarray, Z: Samples, Y: Samples, unit: float) -> Samples:
     """Return ``map_ @ Z``: over Z itself, or if that is still the user's Y, in a new array.
 
     What is partitioned is mapped when visited, and so takes no memory until it is kept.
     """
-    r = map_.shape[0]
-    if isinstance(Z, Partitioned):
-        return Z.mapped(_apply_to_block, map_, unit if Z is Y else 1.0, rows=r)
-    if Z is Y:
-        out = empty_aligned((r, Y.shape[1]), Y.dtype)
-    else:
-        out, unit = Z[:r], 1.0
-    Blocks(Z, pool).visit(_map_into, out, map_, unit)
-    return out
+    fresh = Z is Y
+    return Z.mapped(_applied, map_, unit if fresh else 1.0, rows=len(map_), over=not fresh)
 
 
-def _map_into(
-    block: np.ndarray, first: int, out: np.ndarray, map_: np.ndarray, unit: float
-) -> None:
+def _applied(block: np.ndarray, map_: np.ndarray, unit: float) -> np.ndarray:
+    out = empty_aligned((len(map_), block.shape[1]), block.dtype)
     for columns, part in product_blocks(block, unit):
-        out[:, first + columns.start : first + columns.stop] = map_ @ part
-
-
-def _apply_to_block(block: np.ndarray, map_: np.ndarray, unit: float) -> np.ndarray:
-    return apply_map(map_, block, block, unit)
+        out[:, columns] = map_ @ part
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,10 +242,18 @@ def precondition(
     >>> np.allclose(white.inverse @ white.data, Y)
     True
     """
-    wanted = _check_rank(rank)
+    _check_rank(rank)
     if theta is not None and real("theta", theta, low=0.0, high=1.0) == 0:
         raise ArgumentError("theta", "be above 0 and at most 1, or None if unknown", theta)
-    data = as_data(Y)
+    white = whitened(as_data(Y).with_pool(pool), rank, theta)
+    return replace(white, data=white.data.as_array())
+
+
+def whitened(
+    data: Samples, rank: int | str | None = None, theta: float | None = None
+) -> Preconditioned:
+    """Return the samples whitened, as samples: see :func:`precondition`."""
+    wanted = _check_rank(rank)
     n, p = data.shape
     if wanted is None and p < n:
         raise ValueError(
@@ -287,9 +263,8 @@ def precondition(
         )
     check_range(data)
     scale = math.sqrt(p if theta is None else p * theta)
-    found = decompose(data, pool)
-    white = _finish(data, found, _choose_rank(data, found.values, wanted), scale, pool)
-    return replace(white, data=white.data.to_dask()) if is_dask_array(Y) else white
+    found = decompose(data)
+    return _finish(data, found, _choose_rank(data, found.values, wanted), scale)
 
 
 def numerical_rank(Y: Any) -> int:
@@ -322,20 +297,14 @@ def _check_rank(rank: int | str | None) -> int | str | None:
     return wanted
 
 
-def _finish(
-    Y: Matrix, found: Whitening, r: int, scale: float, pool: Executor | None
-) -> Preconditioned:
+def _finish(Y: Samples, found: Whitening, r: int, scale: float) -> Preconditioned:
     """Rotate to the symmetric form, or keep the leading r coordinates, and build the maps."""
     left, values, unit = found.left[:, :r], found.values[:r], found.unit
     # Full rank: (Y Y')^(-1/2) Y = U diag(1/s) U' Y, symmetric as in the paper.
     rotation = left if r == Y.shape[0] else np.eye(r)
-    data = apply_map(scale * rotation @ found.turn[:r], found.Z, Y, unit, pool)
-    if (
-        isinstance(data, np.ndarray)
-        and data.base is not None
-        and 2 * data.nbytes <= data.base.nbytes
-    ):
-        data = data.copy()  # frees the rows that were dropped
+    data = apply_map(scale * rotation @ found.turn[:r], found.Z, Y, unit)
+    if 2 * r <= found.Z.shape[0]:
+        data = data.alone()
     matrix = (scale * unit) * (rotation / values) @ left.T
     inverse = (left * values) @ rotation.T / (scale * unit)
     return Preconditioned(
@@ -350,7 +319,7 @@ def _finish(
     )
 
 
-def _choose_rank(Y: Matrix, values: np.ndarray, wanted: int | str | None) -> int:
+def _choose_rank(Y: Samples, values: np.ndarray, wanted: int | str | None) -> int:
     numerical = values.size
     if wanted == "auto":
         return numerical
@@ -360,7 +329,7 @@ def _choose_rank(Y: Matrix, values: np.ndarray, wanted: int | str | None) -> int
     if r > Y.shape[0]:
         limit = f"be at most {Y.shape[0]}, the number of rows of Y"
         raise ArgumentError("rank", limit, wanted, "leave it out for all of them")
-    zero = np.flatnonzero(_nonzeros(Y) == 0)
+    zero = np.flatnonzero(Y.total(_nonzeros)[0] == 0)
     causes = f"row {zero[0]} is zero" if zero.size else "some rows are combinations of others"
     kind = "of full rank" if wanted is None else f"of rank at least {r}, the rank asked for"
     raise ValueError(
@@ -369,12 +338,6 @@ def _choose_rank(Y: Matrix, values: np.ndarray, wanted: int | str | None) -> int
     )
 
 
-def _nonzeros(Y: Matrix) -> np.ndarray:
+def _nonzeros(block: np.ndarray, first: int) -> tuple[np.ndarray]:
     """Return how many entries of each row are not zero."""
-    if isinstance(Y, Partitioned):
-        return Y.total(_nonzeros_of_block)[0]
-    return np.count_nonzero(Y, axis=1)
-
-
-def _nonzeros_of_block(block: np.ndarray, first: int) -> tuple[np.ndarray]:
-    return (_nonzeros(block),)
+    return (np.count_nonzero(block, axis=1),)

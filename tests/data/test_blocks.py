@@ -98,6 +98,18 @@ def moments(block, first, weights):
     return weights @ (block**2).sum(axis=1), (block * places).sum(axis=1), block.shape[1]
 
 
+def twice(block, factor):
+    return factor * np.vstack([block, block])
+
+
+def negated(block):
+    return -block
+
+
+def upper(block):
+    return -block[:3]
+
+
 def places(block, first):
     return np.arange(first, first + block.shape[1])
 
@@ -151,8 +163,25 @@ def test_matrices_in_memory_and_with_dask_answer_the_same_questions():
         np.testing.assert_allclose(one, other, rtol=1e-10)
     chosen = np.array([3, 3, 999, 0, 500])
     for each in (here, there):
-        np.testing.assert_array_equal(each.take(chosen), Y[:, [0, 3, 500, 999]])
+        np.testing.assert_array_equal(each.take(chosen), Y[:, chosen])
         np.testing.assert_array_equal(each.total(places, merge=np.concatenate), np.arange(1000))
+        np.testing.assert_array_equal(np.concatenate(each.visit(places)), np.arange(1000))
+        assert each.with_pool(None).kept().largest == np.abs(Y).max()
+        doubled = each.mapped(twice, 3.0, rows=12)
+        assert doubled.shape == (12, 1000)
+        np.testing.assert_array_equal(doubled.as_array(), np.vstack([3.0 * Y, 3.0 * Y]))
+        assert (each.array is None) == (each.narrowed(10**6) is each)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_matrix_in_memory_is_overwritten_only_if_that_is_allowed():
+    Y = numbers()
+    fresh = Blocks(Y).mapped(negated, rows=6)
+    assert not np.shares_memory(fresh.array, Y)
+    over = Blocks(Y).mapped(upper, rows=3, over=True)
+    assert np.shares_memory(over.array, Y)
+    np.testing.assert_array_equal(over.array, fresh.array[:3])
+    assert not np.shares_memory(over.alone().array, Y)
 
 
 def test_adding_up_keeps_the_kinds_of_the_entries():

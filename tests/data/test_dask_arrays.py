@@ -4,8 +4,8 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from riemtr.data.dask_arrays import as_data
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.blocks import as_data
+from riemtr.data.dask_arrays import Partitioned
 
 pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
 
@@ -55,7 +55,7 @@ def test_small_neighbours_are_joined_up_to_a_size(chunks, expected, monkeypatch)
     for values in (Y, np.asfortranarray(Y), Y.astype(np.float32)):
         data = as_data(da.from_array(values, chunks=((3,), chunks)))
         assert data.widths == expected
-        assert data.to_dask().chunks == ((3,), expected)
+        assert data.as_array().chunks == ((3,), expected)
         np.testing.assert_array_equal(gathered(data), values)
 
 

@@ -5,11 +5,8 @@ import numpy as np
 import pytest
 
 import riemtr
-import riemtr.problems.partitioned_cost as partitioned_cost
-from riemtr.data.dask_arrays import partition
-from riemtr.data.partitioned import Projection
-from riemtr.problems.dictionary_learning import DictionaryCost, smoothings
-from riemtr.problems.partitioned_cost import PartitionedCost
+import riemtr.problems.dictionary_learning as dictionary_learning
+from riemtr.problems.dictionary_learning import smoothings
 
 pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
 
@@ -29,7 +26,7 @@ def point_and_vector(n):
 @pytest.mark.parametrize("chunks", [(6, 900), (6, 250), (2, 900)])
 @pytest.mark.parametrize("cheap", [0, 2**40])
 def test_all_derivatives_are_those_in_memory(mu, chunks, cheap, monkeypatch):
-    monkeypatch.setattr(partitioned_cost, "_CHEAP_MATRIX", cheap)
+    monkeypatch.setattr(dictionary_learning, "_CHEAP_MATRIX", cheap)
     Y = sparse()
     q, v = point_and_vector(6)
     here = riemtr.dictionary_problem(da.from_array(Y, chunks=chunks), mu).cost.at(q)
@@ -42,29 +39,16 @@ def test_all_derivatives_are_those_in_memory(mu, chunks, cheap, monkeypatch):
     np.testing.assert_allclose(matrix, expected.hessian_matrix(), rtol=0, atol=1e-14 * size)
 
 
-def test_a_projection_is_never_formed_and_costs_what_it_would(visits):
-    Y = sparse()
-    basis = np.linalg.qr(np.random.default_rng(2).standard_normal((6, 4)))[0]
-    q, v = point_and_vector(4)
-    view = Projection(partition(da.from_array(Y, chunks=(6, 200))), basis)
-    here, expected = PartitionedCost(view, 0.1).at(q), DictionaryCost(basis.T @ Y, 0.1).at(q)
-    assert here.value == pytest.approx(expected.value, rel=1e-14)
-    np.testing.assert_allclose(here.gradient, expected.gradient, atol=1e-14)
-    np.testing.assert_allclose(here.hessian(v), expected.hessian(v), atol=1e-13)
-    np.testing.assert_allclose(here.hessian_matrix(), expected.hessian_matrix(), atol=1e-13)
-    assert visits == ["_survey", "_value_and_gradient"]
-
-
 def test_small_blocks_are_visited_once_per_point(visits):
     problem = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 250)), 0.05)
     result = riemtr.PracticalTRM().solve(problem, rng=0)
     assert result.certificate.verdict == "minimizer"
-    assert visits.count("_value_and_gradient") <= result.counts.costs + 32  # the certificate's
-    assert set(visits) == {"_survey", "_gram", "_value_and_gradient"}
+    assert visits.count("_first_derivatives") <= result.counts.costs + 32  # the certificate's
+    assert set(visits) == {"_survey", "_squares", "_first_derivatives"}
 
 
 def test_large_blocks_are_visited_for_what_is_asked_for(visits, monkeypatch):
-    monkeypatch.setattr(partitioned_cost, "_CHEAP_MATRIX", 0)
+    monkeypatch.setattr(dictionary_learning, "_CHEAP_MATRIX", 0)
     here = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 250)), 0.05).cost.at(
         np.eye(6)[0]
     )
@@ -74,7 +58,7 @@ def test_large_blocks_are_visited_for_what_is_asked_for(visits, monkeypatch):
     here.hessian_matrix()
     here.hessian(np.ones(6))  # from the matrix
     here.hessian_matrix()
-    assert visits == ["_survey", "_value_and_gradient", "_hessian_product", "_hessian_matrix"]
+    assert visits == ["_survey", "_first_derivatives", "_hessian_product", "_hessian_matrix"]
 
 
 @pytest.mark.parametrize("solver", [riemtr.PracticalTRM(), riemtr.ExactTRM(radius=0.2)])
@@ -119,6 +103,6 @@ def test_easier_costs_are_as_smooth_as_in_memory():
 
 def test_its_name_and_its_errors():
     problem = riemtr.dictionary_problem(da.from_array(sparse(), chunks=(6, 400)), 0.1)
-    assert repr(problem.cost) == "PartitionedCost(n=6, p=900 in 3 blocks, mu=0.1)"
+    assert repr(problem.cost) == "PartitionedCost(n=6, p=900, mu=0.1)"
     with pytest.raises(ValueError, match="mu must be a positive finite number"):
         riemtr.dictionary_problem(da.zeros((2, 3)), mu=-1.0)

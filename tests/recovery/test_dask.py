@@ -9,7 +9,7 @@ from dask.callbacks import Callback
 import riemtr
 import riemtr.recovery.complement as complement
 from riemtr.data import BernoulliGaussian, Conditioned, dictionary_error
-from riemtr.data.partitioned import Partitioned
+from riemtr.data.dask_arrays import Partitioned
 from riemtr.recovery import precondition, recover_dictionary, recover_row
 
 pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
@@ -247,7 +247,7 @@ def test_a_checkpoint_is_recalled_and_belongs_to_its_data_and_partition(tmp_path
     plain = recover_dictionary(partitioned(Y), rng=2, checkpoint=path)
     other = Y.copy()
     other[1, 150] = np.nextafter(other[1, 150], 9.0)
-    for data in (Y, partitioned(other), partitioned(Y, 30)):
+    for data in (other, partitioned(other), partitioned(Y, 30)):
         with pytest.raises(ValueError, match=r"another run \(Y: "):
             recover_dictionary(data, rng=2, checkpoint=path)
     for name in ("solve_deflated", "solve_jointly"):

@@ -25,6 +25,7 @@ from riemtr.data import (
     coefficient_error,
     dictionary_error,
 )
+from riemtr.data.blocks import Blocks
 from riemtr.errors import OtherRunError
 from riemtr.problems.surrogates import LogCosh
 from riemtr.recovery import precondition, recover_dictionary, recover_row
@@ -532,7 +533,7 @@ def test_a_solver_is_recognised_in_another_process():
 
     def settings_with(solver):
         plan = Plan(1e-2, LogCosh(1e-2), 0, solver=solver)
-        return pipeline._settings(np.ones((1, 1)), plan, True, "auto", None)
+        return pipeline._settings(Blocks(np.ones((1, 1))), plan, True, "auto", None)
 
     settings = settings_with(riemtr.PracticalTRM())
     assert "0x" not in repr(settings)

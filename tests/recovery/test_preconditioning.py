@@ -361,6 +361,7 @@ def test_bad_theta(theta):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_is_that_of_the_result(condition_number, order, monkeypatch):
     monkeypatch.setattr(blocks, "_FULL_SPEED", 2**14)
+    monkeypatch.setattr(blocks, "_IN_CACHE", 2**16)
     Y = np.asarray(conditioned_data(40, 50_000, condition_number), order=order)
     tracemalloc.start()
     try:

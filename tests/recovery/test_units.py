@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from riemtr.data import dictionary_error
+from riemtr.data.blocks import Blocks
 from riemtr.recovery import precondition, recover_dictionary, recover_row
 from riemtr.recovery.rounding import round_direction
 from riemtr.recovery.whitening import in_safe_units
@@ -99,12 +100,13 @@ def test_directions_whose_solution_leaves_the_range_are_refused(length: float) -
 
 def test_data_of_ordinary_size_are_not_copied() -> None:
     Y = np.ones((2, 3))
-    same, unit = in_safe_units(Y)
-    assert same is Y
+    data = Blocks(Y)
+    same, unit = in_safe_units(data)
+    assert same is data
     assert unit == 1.0
-    scaled, unit = in_safe_units(1e200 * Y)
-    np.testing.assert_array_equal(scaled, 1e200 * unit * Y)
-    assert 0.5 <= scaled.max() < 1.0
+    scaled, unit = in_safe_units(Blocks(1e200 * Y))
+    np.testing.assert_array_equal(scaled.array, 1e200 * unit * Y)
+    assert 0.5 <= scaled.largest < 1.0
 
 
 @pytest.mark.parametrize("form", ["auto", "orthogonal", "full"])

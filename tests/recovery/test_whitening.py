@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from riemtr.data.dask_arrays import as_data
+from riemtr.data.blocks import as_data
 from riemtr.recovery import precondition, whitening
 from riemtr.recovery.whitening import apply_map, decompose
 
@@ -35,12 +35,12 @@ def test_the_factors_are_those_of_lapack(smallest, factor, partitioned):
     values = np.geomspace(1.0, smallest, 12)
     Y = factor * given(12, 500, values)
     before = Y.copy()
-    found = decompose(as_data(da.from_array(Y, chunks=(12, 200))) if partitioned else Y)
+    found = decompose(as_data(da.from_array(Y, chunks=(12, 200)) if partitioned else Y))
     np.testing.assert_array_equal(Y, before)
     assert np.log2(found.unit) % 1 == 0
     np.testing.assert_allclose(found.values / found.unit / factor, values, rtol=1e-14 / smallest)
     np.testing.assert_allclose(found.left.T @ found.left, np.eye(12), atol=1e-13)
-    Z = found.Z.to_dask().compute() if partitioned else found.Z
+    Z = np.asarray(found.Z.as_array())
     rows = found.turn @ Z * (found.unit if smallest >= 0.2 else 1.0)  # then Z is Y itself
     np.testing.assert_allclose(rows @ rows.T, np.eye(12), atol=1e-13)
     np.testing.assert_allclose(
@@ -51,29 +51,31 @@ def test_the_factors_are_those_of_lapack(smallest, factor, partitioned):
 @pytest.mark.parametrize(("smallest", "count"), [(0.11, 1), (0.09, 2), (1e-3, 2), (1e-9, 3)])
 def test_well_conditioned_data_take_one_pass_and_no_copy(smallest, count, passes):
     Y = given(10, 300, np.geomspace(1.0, smallest, 10))
-    found = decompose(Y)
+    data = as_data(Y)
+    found = decompose(data)
     assert len(passes) == count
-    assert (found.Z is Y) == (count == 1)
+    assert (found.Z is data) == (count == 1)
 
 
 @pytest.mark.parametrize(("smallest", "rank"), [(1e-12, 20), (1e-14, 19), (0.0, 19)])
 def test_the_rank_is_resolved_in_three_passes(smallest, rank, passes):
     """The documented tolerance is 20 n eps, 9e-14 here."""
     Y = given(20, 400, [*np.geomspace(1, 1e-3, 19), smallest])
-    assert decompose(Y).values.size == rank
+    assert decompose(as_data(Y)).values.size == rank
     assert len(passes) <= 3
 
 
 def test_the_users_data_are_mapped_to_a_new_array_and_copies_in_place():
     rng = np.random.default_rng(0)
     Y, turn = rng.standard_normal((5, 70)), rng.standard_normal((3, 5))
-    fresh = apply_map(turn, Y, Y, 0.5)
-    assert not np.shares_memory(fresh, Y)
-    np.testing.assert_allclose(fresh, 0.5 * turn @ Y, atol=1e-14)
-    Z = Y.copy()
-    over = apply_map(turn, Z, Y, 0.5)  # the unit went into Z with the first map
-    assert np.shares_memory(over, Z)
-    np.testing.assert_allclose(over, turn @ Y, atol=1e-14)
+    data = as_data(Y)
+    fresh = apply_map(turn, data, data, 0.5)
+    assert not np.shares_memory(fresh.array, Y)
+    np.testing.assert_allclose(fresh.array, 0.5 * turn @ Y, atol=1e-14)
+    copied = as_data(Y.copy())
+    over = apply_map(turn, copied, data, 0.5)  # the unit went into the copy with the first map
+    assert np.shares_memory(over.array, copied.array)
+    np.testing.assert_allclose(over.array, turn @ Y, atol=1e-14)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e200])
@@ -81,11 +83,11 @@ def test_the_users_data_are_mapped_to_a_new_array_and_copies_in_place():
 def test_of_more_rows_than_columns_the_small_factor_is_decomposed(rank, unit, passes):
     rng = np.random.default_rng(0)
     Y = unit * rng.standard_normal((500, rank)) @ rng.standard_normal((rank, 12))
-    found = decompose(Y)
+    found = decompose(as_data(Y))
     assert max(max(Z.shape) for Z, *_ in passes) == 12
     expected = np.linalg.svd(Y / unit, compute_uv=False)[:rank]
     np.testing.assert_allclose(found.values / found.unit / unit, expected, rtol=1e-12)
-    rows = found.turn @ found.Z
+    rows = found.turn @ found.Z.array
     np.testing.assert_allclose(rows @ rows.T, np.eye(rank), atol=1e-12)
     again = (found.left * found.values) @ rows / found.unit
     np.testing.assert_allclose(again / unit, Y / unit, atol=1e-12)
