@@ -39,7 +39,8 @@ Beyond the two protocols below there is more that a cost may offer, and solvers 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 
@@ -67,6 +68,23 @@ class SharedWorkCost(Protocol):
 
 ROUGH_ACCURACY = 1e-5
 """Relative error of a Hessian matrix that steps, and proofs with a margin, can do with."""
+
+SMOOTHING_FACTOR = 0.3
+"""The factor between the smoothing parameters of two stages of a continuation."""
+
+
+def smoothings(first: float, last: float, factor: float = SMOOTHING_FACTOR) -> Iterator[float]:
+    """Yield smoothing parameters from the first down to near the last, which is not among them.
+
+    Examples
+    --------
+    >>> list(smoothings(1.0, 0.1, factor=0.5)), list(smoothings(1.0, 0.9))
+    ([1.0, 0.5, 0.25], [])
+    """
+    while last / math.sqrt(factor) < first < math.inf:
+        yield first
+        first *= factor
+
 
 # autodiff(cost, layout): a plain callable of the point's arrays, and pymanopt's point layout.
 Autodiff = Callable[[Callable[..., Any], Any], SharedWorkCost]

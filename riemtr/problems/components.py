@@ -14,13 +14,12 @@ from riemtr.manifolds import Grassmann, Sphere
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
 from riemtr.problem.pullback import DerivativeBounds, gamma
+from riemtr.problem.shared_work import smoothings
 from riemtr.problems.random_data import apart, orthonormal
 from riemtr.problems.registry import Case, Truth, register
 
 # Smoothing of the first stage of sparse PCA: of the size of a unit vector's largest entries.
 _FIRST_SMOOTHING = 1.0
-# The factor between the smoothings of two stages.
-_SMOOTHING_FACTOR = 0.3
 # The largest third derivative of sqrt(x^2 + 1), at x = 1/2.
 _STEEPEST_THIRD = 1.5 / 1.25**2.5
 # The gradient norm at which a stage ends, as a share of the penalty's weight.
@@ -55,11 +54,9 @@ class SparseComponentCost:
         With sharp kinks nearly every sparse vector is a minimizer. With round ones there is little
         but the variance, and the minimizer moves with the smoothing from there.
         """
-        smoothing = _FIRST_SMOOTHING
-        while smoothing > self.smoothing / math.sqrt(_SMOOTHING_FACTOR):
+        for smoothing in smoothings(_FIRST_SMOOTHING, self.smoothing):
             easier = SparseComponentCost(self.covariance, self.penalty, smoothing)
             yield easier, _STAGE_TOLERANCE * self.penalty
-            smoothing *= _SMOOTHING_FACTOR
 
 
 class SparseComponentPoint:

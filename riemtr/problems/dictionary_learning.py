@@ -23,6 +23,7 @@ from riemtr.manifolds import Sphere
 from riemtr.problem import Problem
 from riemtr.problem.books import is_known, lazy
 from riemtr.problem.pullback import DerivativeBounds, gamma
+from riemtr.problem.shared_work import smoothings
 from riemtr.problems.surrogates import LOG_COSH_THIRD
 from riemtr.problems.weighted_gram import taken, weighted_gram
 
@@ -99,8 +100,8 @@ class DictionaryCost:
         in_range = 1e-12 < scale < 1e12 and self.mu > 1e-6 * scale
         small = self.data.size <= _NARROW_ENTRIES and self.data.dtype == np.float64
         data = _in_single_precision(self.data) if small and in_range else self.data
-        for mu, tolerance in smoothings(self.mu, scale):
-            yield DictionaryCost(data, mu), tolerance
+        for mu in smoothings(_FIRST_SMOOTHING * scale, self.mu, _SMOOTHING_FACTOR):
+            yield DictionaryCost(data, mu), _STAGE_TOLERANCE * scale
         if data is not self.data:
             yield DictionaryCost(data, self.mu), _NARROW_TOLERANCE * scale
 
@@ -218,22 +219,6 @@ class DictionaryPoint:
         return DerivativeBounds(hessian, third, gradient, curvature)
 
 
-def smoothings(mu: float, scale: float) -> Iterator[tuple[float, float]]:
-    """Yield the smoothing parameters to pass on the way to mu, each with a gradient tolerance.
-
-    Parameters
-    ----------
-    mu : float
-        The last one, not yielded.
-    scale : float
-        Root mean square of the data.
-    """
-    wider = _FIRST_SMOOTHING * scale if math.isfinite(scale) else 0.0
-    while wider > mu / math.sqrt(_SMOOTHING_FACTOR):
-        yield wider, _STAGE_TOLERANCE * scale
-        wider *= _SMOOTHING_FACTOR
-
-
 class PartitionedCost:
     r"""The same on samples elsewhere: the mean of the costs of their blocks.
 
@@ -273,8 +258,8 @@ class PartitionedCost:
 
     def easier(self) -> Iterator[tuple[PartitionedCost, float]]:
         """Yield smoother versions of the cost, smoothest first, each with a gradient tolerance."""
-        for mu, tolerance in smoothings(self.mu, self.scale):
-            yield PartitionedCost(self.data, mu), tolerance
+        for mu in smoothings(_FIRST_SMOOTHING * self.scale, self.mu, _SMOOTHING_FACTOR):
+            yield PartitionedCost(self.data, mu), _STAGE_TOLERANCE * self.scale
 
 
 class PartitionedPoint:

@@ -13,6 +13,7 @@ from riemtr.arguments import check_positive, integer
 from riemtr.manifolds import Oblique
 from riemtr.problem import Problem
 from riemtr.problem.books import lazy
+from riemtr.problem.shared_work import smoothings
 from riemtr.problems.random_data import apart, skew_units
 from riemtr.problems.registry import Case, Truth, register
 
@@ -26,8 +27,6 @@ _GRID = 2000
 _FINE_GRID = 40001
 # Smoothing of the first stage of a packing: of the size of the inner products themselves.
 _FIRST_SMOOTHING = 1.0
-# The factor between the smoothings of two stages.
-_SMOOTHING_FACTOR = 0.3
 # The gradient norm at which a stage ends; that of one active pair is 1.
 _STAGE_TOLERANCE = 1e-2
 
@@ -224,10 +223,8 @@ class PackingCost:
         Points far apart feel each other in a smooth maximum, and so spread out before the nearest
         ones alone decide.
         """
-        smoothing = _FIRST_SMOOTHING
-        while smoothing > self.smoothing / math.sqrt(_SMOOTHING_FACTOR):
+        for smoothing in smoothings(_FIRST_SMOOTHING, self.smoothing):
             yield PackingCost(smoothing), _STAGE_TOLERANCE
-            smoothing *= _SMOOTHING_FACTOR
 
 
 class PackingPoint:

@@ -22,6 +22,7 @@ import numpy as np
 
 from riemtr.arguments import check_positive
 from riemtr.errors import ArgumentError, unknown_name
+from riemtr.problem.shared_work import SMOOTHING_FACTOR, smoothings
 
 # The first smoothing parameter of a continuation, as a share of the rows' root mean square: there
 # the cost is smooth, and nearly every start leads to one row per source.
@@ -30,8 +31,6 @@ FIRST_SMOOTHING = 1.0
 ROUGH_SMOOTHING = 0.1
 # Less smooths nothing, and its inverse overflows: the least parameter for rows in other units.
 LEAST_SMOOTHING = 1e-30
-# The factor between the smoothing parameters of two stages.
-_SMOOTHING_FACTOR = 0.3
 
 LOG_COSH_THIRD = 4.0 / math.sqrt(27.0)
 """Bound of the third derivative of log cosh, 2 |t| (1 - t^2) for t = tanh, at t^2 = 1/3."""
@@ -91,18 +90,14 @@ class LogCosh:
 
     def sharper(self) -> Iterator[LogCosh]:
         """Yield those between the rough one and this one, this one last."""
-        mu = ROUGH_SMOOTHING * _SMOOTHING_FACTOR
-        while mu > self.mu / math.sqrt(_SMOOTHING_FACTOR):
+        for mu in smoothings(ROUGH_SMOOTHING * SMOOTHING_FACTOR, self.mu):
             yield LogCosh(mu)
-            mu *= _SMOOTHING_FACTOR
         yield self
 
     def easier(self, scale: float) -> Iterator[LogCosh]:
         """Yield smoother ones, from one as wide as the rows."""
-        mu = FIRST_SMOOTHING * scale
-        while mu > self.mu / math.sqrt(_SMOOTHING_FACTOR):
+        for mu in smoothings(FIRST_SMOOTHING * scale, self.mu):
             yield LogCosh(mu)
-            mu *= _SMOOTHING_FACTOR
 
 
 @dataclass(frozen=True)

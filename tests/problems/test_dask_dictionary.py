@@ -6,7 +6,7 @@ import pytest
 
 import riemtr
 import riemtr.problems.dictionary_learning as dictionary_learning
-from riemtr.problems.dictionary_learning import smoothings
+from riemtr.problem.shared_work import smoothings
 
 pytestmark = pytest.mark.usefixtures("chunks_as_they_come")
 
@@ -96,9 +96,16 @@ def test_easier_costs_are_as_smooth_as_in_memory():
     cost = riemtr.dictionary_problem(da.from_array(Y, chunks=(6, 400)), 1e-2).cost
     assert cost.scale == pytest.approx(np.sqrt(np.mean(Y**2)), rel=1e-14)
     easier = [(each.mu, tolerance) for each, tolerance in cost.easier()]
-    assert easier == list(smoothings(1e-2, cost.scale))
+    in_memory = riemtr.dictionary_problem(Y.astype(np.float32), 1e-2).cost
+    expected = [(each.mu, tolerance) for each, tolerance in in_memory.easier()]
+    np.testing.assert_allclose(easier, expected, rtol=1e-6)
     assert len(easier) > 2
-    assert list(smoothings(1e-2, np.inf)) == []
+
+
+def test_a_continuation_ends_near_the_last_parameter():
+    assert list(smoothings(1.0, 0.05)) == [1.0, 0.3]
+    assert list(smoothings(1.0, 0.1, factor=0.5)) == [1.0, 0.5, 0.25]
+    assert list(smoothings(np.inf, 1e-2)) == list(smoothings(np.nan, 1e-2)) == []
 
 
 def test_its_name_and_its_errors():
