@@ -59,6 +59,11 @@ class Rows:
         return self.some_exact or any(2 * row.forced < self.others for row in self.sparse)
 
     @property
+    def has_sparse_exact(self) -> bool:
+        """Whether an exact row has a good share of zeros."""
+        return any(row.exact for row in self.sparse)
+
+    @property
     def sparse(self) -> list[Atom]:
         """The rows that have a good share of zeros."""
         return [row for row in self.atoms if row.zeros >= RULE.sparse * self.counts.nonzero]
@@ -76,7 +81,22 @@ class Rows:
     @cached_property
     def depend(self) -> bool:
         """Whether a row depends on others, which refutes what all standard errors rest on."""
-        return max(row.dependence for row in self.atoms) > dependence_limit(len(self.atoms))
+        return any(self.is_dependent(row) for row in self.atoms)
+
+    def is_dependent(self, row: Atom) -> bool:
+        """Whether a row depends on others more than chance makes it."""
+        return row.dependence > dependence_limit(len(self.atoms))
+
+
+_DEPENDENT = (
+    "magnitudes of rows depend on each other more than chance makes them: there may be more "
+    "sources than rows, or none"
+)
+_RANK = (
+    "the rank kept leaves a residual of {rows.residual:.1%}: rows of what was dropped are mixed "
+    "into it"
+)
+_NOT_CONVERGED = "the solver did not converge ({row.result.status})"
 
 
 @dataclass(frozen=True)
@@ -97,29 +117,78 @@ class Doubt:
     sentence: str
 
 
-def _is_estimate(row: Atom, rows: Rows) -> bool:
-    return not row.exact and rows.others > 0  # a single row is all there is to choose
+def _has_error(row: Atom, rows: Rows) -> bool:
+    """Whether an estimate may rest on a standard error: beside exact rows, where it is known."""
+    return not row.repeats and not (rows.some_exact and math.isnan(row.standard_error))
 
 
-def _is_beside(row: Atom, rows: Rows) -> bool:
-    """Whether a row is an estimate beside exact rows."""
-    return _is_estimate(row, rows) and any(each.exact for each in rows.sparse)
+OF_ESTIMATES: tuple[tuple[Doubt, ...], ...] = (
+    (
+        Doubt(
+            "repeats",
+            lambda row, rows: row.repeats > 0.0,
+            "depends on better rows (cosine {row.repeats:.3f} with the nearest) however often it "
+            "is solved for: what is given instead only completes the dictionary",
+        ),
+        Doubt(
+            "not exact",
+            lambda row, rows: rows.some_exact and math.isnan(row.standard_error),
+            "not exactly sparse, though others are, or not held in place by its zeros: it may mix "
+            "several",
+        ),
+        Doubt(
+            "held by few zeros",  # but by more than a vertex of the linear program forces
+            lambda row, rows: (
+                not (rows.has_sparse_exact and math.isfinite(row.standard_error))
+                and (rows.model_holds or row.forced < rows.others)
+            ),
+            "a single zero, or none, holds it in {row.forced} of {rows.others} directions: it may "
+            "mix several rows, or {rows.counts} are too few to tell",
+        ),
+        Doubt(
+            "few samples",
+            lambda row, rows: rows.counts.worth < RULE.few_samples * len(rows.atoms),
+            "not exactly sparse, and {rows.counts} are too few for {row.direction.size} "
+            "dimensions: any vertex of the linear program would look as sparse",
+        ),
+        Doubt(
+            "like noise",
+            lambda row, rows: rows.is_flat(row) and rows.are_like_noise,
+            "no more zeros than any vertex of the linear program has, and otherwise no sparser and "
+            "no flatter than noise can be made whose samples are as long",
+        ),
+    ),
+    (Doubt("dependent", lambda row, rows: _has_error(row, rows) and rows.depend, _DEPENDENT),),
+    (
+        Doubt(
+            "error unknown",
+            lambda row, rows: _has_error(row, rows) and math.isnan(row.standard_error),
+            "its standard error is not known: refined rows have one, unless samples do not tell "
+            "them from other rows, as two Gaussian ones",
+        ),
+        Doubt(
+            "error large",
+            lambda row, rows: (
+                _has_error(row, rows)
+                and DEVIATIONS * max(row.standard_error, rows.error_of_exact) > RULE.error
+            ),
+            f"its error, or what it makes of it in the atoms of exact rows, may be above "
+            f"{RULE.error:.0%}: that is {DEVIATIONS:.0f} standard errors",
+        ),
+    ),
+    (
+        Doubt(
+            "not found again",
+            lambda row, rows: _has_error(row, rows) and not row.is_found_again,
+            "{row.found_again}",
+        ),
+    ),
+    (Doubt("rank", lambda row, rows: not row.repeats and rows.residual >= RULE.lost, _RANK),),
+    (Doubt("not converged", lambda row, rows: not row.result.converged, _NOT_CONVERGED),),
+)
+"""What speaks against a row that is not exactly sparse."""
 
-
-def _rests_on_errors(row: Atom, rows: Rows) -> bool:
-    unknown = rows.some_exact and math.isnan(row.standard_error)
-    return _is_estimate(row, rows) and not unknown and not row.repeats
-
-
-def _is_dependent(row: Atom, rows: Rows) -> bool:
-    if _is_estimate(row, rows):
-        return _rests_on_errors(row, rows) and rows.depend
-    if row.unproved:
-        return rows.depend
-    return row.dependence > dependence_limit(len(rows.atoms)) and not rows.all_exact
-
-
-DOUBTS: tuple[tuple[Doubt, ...], ...] = (
+OF_EXACT: tuple[tuple[Doubt, ...], ...] = (
     (
         Doubt(
             "mixes",
@@ -138,121 +207,53 @@ DOUBTS: tuple[tuple[Doubt, ...], ...] = (
     ),
     (
         Doubt(
-            "repeats",
-            lambda row, rows: row.repeats > 0.0,
-            "depends on better rows (cosine {row.repeats:.3f} with the nearest) however often it "
-            "is solved for: what is given instead only completes the dictionary",
-        ),
-        Doubt(
-            "not exact",
-            lambda row, rows: (
-                _is_estimate(row, rows) and rows.some_exact and math.isnan(row.standard_error)
-            ),
-            "not exactly sparse, though others are, or not held in place by its zeros: it may mix "
-            "several",
-        ),
-        Doubt(
-            "held by few zeros",  # but by more than a vertex of the linear program forces
-            lambda row, rows: (
-                _is_estimate(row, rows)
-                and not (_is_beside(row, rows) and math.isfinite(row.standard_error))
-                and (rows.model_holds or row.forced < rows.others)
-            ),
-            "a single zero, or none, holds it in {row.forced} of {rows.others} directions: it may "
-            "mix several rows, or {rows.counts} are too few to tell",
-        ),
-        Doubt(
-            "few samples",
-            lambda row, rows: (
-                _is_estimate(row, rows) and rows.counts.worth < RULE.few_samples * len(rows.atoms)
-            ),
-            "not exactly sparse, and {rows.counts} are too few for {row.direction.size} "
-            "dimensions: any vertex of the linear program would look as sparse",
-        ),
-        Doubt(
-            "like noise",
-            lambda row, rows: _is_estimate(row, rows) and rows.is_flat(row) and rows.are_like_noise,
-            "no more zeros than any vertex of the linear program has, and otherwise no sparser and "
-            "no flatter than noise can be made whose samples are as long",
-        ),
-    ),
-    (
-        Doubt(
             "dependent",
-            _is_dependent,
-            "magnitudes of rows depend on each other more than chance makes them: there may be "
-            "more sources than rows, or none",
-        ),
-    ),
-    (
-        Doubt(
-            "error unknown",
-            lambda row, rows: _rests_on_errors(row, rows) and math.isnan(row.standard_error),
-            "its standard error is not known: refined rows have one, unless samples do not tell "
-            "them from other rows, as two Gaussian ones",
-        ),
-        Doubt(
-            "error large",
             lambda row, rows: (
-                _rests_on_errors(row, rows)
-                and DEVIATIONS * max(row.standard_error, rows.error_of_exact) > RULE.error
+                rows.depend if row.unproved else rows.is_dependent(row) and not rows.all_exact
             ),
-            f"its error, or what it makes of it in the atoms of exact rows, may be above "
-            f"{RULE.error:.0%}: that is {DEVIATIONS:.0f} standard errors",
+            _DEPENDENT,
         ),
     ),
-    (
-        Doubt(
-            "not found again",
-            lambda row, rows: _rests_on_errors(row, rows) and not row.is_found_again,
-            "{row.found_again}",
-        ),
-    ),
-    (
-        Doubt(
-            "rank",
-            lambda row, rows: (
-                not row.repeats and rows.residual >= (RULE.lost_exact if row.exact else RULE.lost)
-            ),
-            "the rank kept leaves a residual of {rows.residual:.1%}: rows of what was dropped are "
-            "mixed into it",
-        ),
-    ),
+    (Doubt("rank", lambda row, rows: rows.residual >= RULE.lost_exact, _RANK),),
     (
         Doubt(
             "like mixtures",
-            lambda row, rows: row.exact and row.mixtures > 0,
+            lambda row, rows: row.mixtures > 0,
             "exactly sparse, as mixtures were that had to be replaced ({row.mixtures} of them): "
             "coefficients of few values, an offset or more sources than rows make such",
         ),
         Doubt(
             "unproved",
-            lambda row, rows: row.exact and bool(row.unproved) and not row.is_found_again,
+            lambda row, rows: bool(row.unproved) and not row.is_found_again,
             "{row.unproved}; {row.found_again}",
         ),
     ),
     (
         Doubt(
             "not certified",
-            lambda row, rows: row.exact and row.rounding is not None and not row.certified,
+            lambda row, rows: row.rounding is not None and not row.certified,
             "rounding not certified (duality gap {row.rounding.duality_gap:.1e})",
         ),
     ),
-    (
-        Doubt(
-            "not converged",  # what is exactly sparse is a row of X wherever the solver stopped
-            lambda row, rows: not row.exact and not row.result.converged,
-            "the solver did not converge ({row.result.status})",
-        ),
-    ),
 )
-"""Doubts in groups, the most serious first: of each group only the first that applies counts."""
+"""What speaks against an exactly sparse row, which is a row of X wherever the solver stopped."""
+
+OF_ONE: tuple[tuple[Doubt, ...], ...] = (
+    (Doubt("rank", lambda row, rows: rows.residual >= RULE.lost, _RANK),),
+    (Doubt("not converged", lambda row, rows: not row.result.converged, _NOT_CONVERGED),),
+)
+"""What speaks against a single row, which is all there is to choose."""
 
 
 def doubts(row: Atom, rows: Rows) -> tuple[str, ...]:
-    """Return the reasons not to trust a row, the most serious first."""
+    """Return the reasons not to trust a row, the most serious first.
+
+    The tables have them in groups. Of each group only the first that applies counts.
+    """
     reasons = []
-    for group in DOUBTS:
-        applying = (doubt for doubt in group if doubt.applies(row, rows))
-        reasons += [doubt.sentence.format(row=row, rows=rows) for doubt in applying][:1]
+    for group in OF_EXACT if row.exact else OF_ESTIMATES if rows.others else OF_ONE:
+        for doubt in group:
+            if doubt.applies(row, rows):
+                reasons.append(doubt.sentence.format(row=row, rows=rows))
+                break
     return tuple(reasons)

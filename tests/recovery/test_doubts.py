@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from riemtr.recovery.doubts import DOUBTS, Rows, doubts
+from riemtr.recovery.doubts import OF_ESTIMATES, OF_EXACT, OF_ONE, Rows, doubts
 from riemtr.recovery.evidence import SampleCounts, Sparser
 from riemtr.recovery.report import Atom
 from riemtr.recovery.rounding import Rounding
@@ -199,6 +199,7 @@ def test_rows_of_few_values_that_depend_on_each_other_are_in_doubt():
     assert "more sources than rows" in doubt
 
 
-def test_every_doubt_has_a_name_of_its_own():
-    names = [doubt.name for group in DOUBTS for doubt in group]
-    assert len(set(names)) == len(names)
+def test_in_each_table_every_doubt_has_a_name_of_its_own():
+    for table in (OF_ESTIMATES, OF_EXACT, OF_ONE):
+        names = [doubt.name for group in table for doubt in group]
+        assert len(set(names)) == len(names)
