@@ -36,16 +36,18 @@ class CompleteDictionaryLearning(TransformerMixin, BaseEstimator):
     finds the atoms exactly, up to order and sign, with a proof of optimality for every column of
     the codes. The codes of new samples are a linear map of them: nothing is solved.
 
-    The data are whitened but not centred, since that would undo exact zeros: an offset that all
-    samples have in common is recovered along, so that ``X = codes @ components_ + offset_``.
+    An offset that all samples have in common is recovered along, so that
+    ``X = codes @ components_ + offset_``: there is no need to centre X.
 
     Parameters
     ----------
     n_components : int or None
         How many atoms to learn: below the rank of X, in the subspace of its leading principal
-        directions (of X as it is, not centred). None learns as many as X has dimensions:
-        n_features, or the numerical rank of X where that is less. Either way there must be more
-        samples than that: otherwise they themselves would do as atoms.
+        directions (of X as it is, or centred if ``offset=True``). None learns as many as X has
+        dimensions: n_features, or the numerical rank of X if that is less, and one less than that
+        if the features combine to a constant, as parts that add up to 1, and an offset is
+        recovered. Either way there must be more samples than that: otherwise they themselves would
+        do as atoms.
     mu : float
         Smoothing parameter of the cost, relative to the size of the whitened data; the paper's
         1e-2.
@@ -57,8 +59,9 @@ class CompleteDictionaryLearning(TransformerMixin, BaseEstimator):
         From how many random starts to solve: the best is kept, and every atom is looked for in
         the others. None is 3 where that can make atoms plausible, else 1.
     offset : {"auto", True, False}
-        Whether to recover an offset along; "auto" where the mean of X calls for it, as long as
-        there are as many atoms as features. Where no code is exactly sparse, it is the mean.
+        Whether to recover an offset along; "auto" if the mean of X is not zero by chance, as long
+        as n_components is None. The atoms do not depend on it. If no code is exactly sparse, the
+        offset is the mean.
     surrogate : {"log-cosh", "huber", "l4"} or object
         The smooth function in place of the l1 norm, as for :func:`riemtr.recover_dictionary`.
     order : {None, "joint", "rows", "rounded"}
@@ -84,7 +87,7 @@ class CompleteDictionaryLearning(TransformerMixin, BaseEstimator):
         The codes of X are ``(X - offset_) @ unmixing_.T``; the pseudo-inverse of
         ``components_.T``.
     offset_ : ndarray, shape (n_features,)
-        What all samples have in common beside the atoms; zero where none was looked for.
+        What all samples have in common beside the atoms; zero if there is no offset.
     standard_errors_ : ndarray, shape (n_components_,)
         That of every atom, relative to its length: 0 where its codes are exactly sparse, NaN where
         not known.

@@ -77,7 +77,7 @@ def first_look(task: Task) -> Look:
     if plan.order != "joint":
         return _looked(around, around.solved(0), Part(), "first")
     counts = task.inspector.counts
-    uneven = counts.effective < RULE.loud * counts.different and not task.known
+    uneven = counts.effective < RULE.loud * counts.different
     for even in (True, False) if uneven else (False,):
         part = Part(few=True, even=even)
         look = _looked(around, around.solved_roughly(even), part, "even" if even else "first")
@@ -98,28 +98,29 @@ def _looked(around: Complement, solves: list[Solve], part: Part, name: str) -> L
         count = min(max(count // 4, 1), _MOST_PROBES)
     chosen = np.linspace(0, len(solves) - 1, count).astype(int)
     directions = columns(solves)
-    probes = _snapped(task, directions[:, chosen]).directions
-    if _are_exact(task, probes):
+    probes = onto_zeros(task, directions[:, chosen]).directions
+    if are_exact(task, probes):
         return Look(solves, probes, True, part.even)
     if part.few:
         free = around.freed(directions, part)
-        probes = _snapped(task, free[:, chosen]).directions
-        if _are_exact(task, probes):
+        probes = onto_zeros(task, free[:, chosen]).directions
+        if are_exact(task, probes):
             return Look(solves, probes, True, part.even)
     step = max(task.samples.shape[1] // (_PROBE_SAMPLES * task.white.rank), 1)
     rounder = Rounder(np.ascontiguousarray(task.samples[:, ::step]))
     names = [around.name(f"{name}/{i}") for i in chosen]
     roundings = task.all_rounded(names, directions[:, chosen], "probe", rounder)
     rounded = np.column_stack([rounding.direction for rounding in roundings])
-    snapped = _snapped(task, rounded).directions
+    snapped = onto_zeros(task, rounded).directions
     # In few dimensions samples of one source are one direction, too few to snap onto.
     own = [task.inspector.inspect(direction).exact for direction in rounded.T]
     probes = np.where(own, rounded, snapped)
-    return Look(solves, probes, _are_exact(task, probes), part.even)
+    return Look(solves, probes, are_exact(task, probes), part.even)
 
 
-def _are_exact(task: Task, probes: np.ndarray) -> bool:
-    largest = _snapped(task, probes).largest
+def are_exact(task: Task, probes: np.ndarray) -> bool:
+    """Whether a good part of some directions are exactly sparse, to the digits the data have."""
+    largest = onto_zeros(task, probes).largest
     exact = sum(
         left <= FEWEST_DIGITS or task.inspector.inspect(direction).exact
         for left, direction in zip(largest, probes.T, strict=True)
@@ -135,7 +136,7 @@ def candidates(
 ) -> list[Atom]:
     """Return a row for every direction: on its zeros if these make it exact, else rounded."""
     task = around.task
-    snapped = _snapped(task, directions)
+    snapped = onto_zeros(task, directions)
     rows: list[Atom | None] = [
         _on_zeros(task, snapped, number, solve, attempt) for number, solve in enumerate(solves)
     ]
@@ -148,8 +149,9 @@ def candidates(
     return [row for row in rows if row is not None]
 
 
-def _snapped(task: Task, directions: np.ndarray) -> Snapped:
-    return snap(task.samples, task.inspector.lengths, directions)
+def onto_zeros(task: Task, directions: np.ndarray) -> Snapped:
+    """Move directions to where their smallest coefficients vanish, less a constant if need be."""
+    return snap(task.samples, task.inspector.lengths, task.less_constants(directions))
 
 
 def _on_zeros(task: Task, snapped: Snapped, number: int, solve: Solve, attempt: int) -> Atom | None:
@@ -167,7 +169,7 @@ def in_digits_of(task: Task, look: Look) -> Task:
 
     The zeros of most rows are then not zero to rounding.
     """
-    snapped = _snapped(task, look.probes)
+    snapped = onto_zeros(task, look.probes)
     rounding = np.array([task.inspector.vanishing(q) for q in snapped.directions.T])
     few = (snapped.largest <= FEWEST_DIGITS) & (snapped.largest > rounding)
     if 2 * np.count_nonzero(few) <= len(few):
@@ -209,7 +211,8 @@ def unmixed(task: Task, rows: list[Atom], name: str) -> tuple[list[Atom], int]:
         best = max(new, key=lambda each: each.gain)
         weights = np.zeros(len(rows))
         weights[[best.row, best.other]] = 1.0, -best.factor
-        direction = form.directions @ (weights * form.scales)
+        # In any unit: squares of scales could over- or underflow.
+        direction = form.directions @ (weights * (form.scales / form.scales.max()))
         rounding = task.rounded(f"{name}/{len(tried)}", direction / np.linalg.norm(direction))
         mixture = ordered[best.row]
         tried.add((mixture, ordered[best.other]))

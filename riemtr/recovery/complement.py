@@ -41,10 +41,14 @@ _LEAST_VARIANCE = 1e-6
 
 
 class Part(NamedTuple):
-    """A part of the samples to solve on: few or all, of their own lengths or of one."""
+    """A part of the samples to solve on: few or all, of their own lengths or of one.
+
+    With ``ones``, the row of ones, which is known, is a coordinate as well.
+    """
 
     few: bool = False
     even: bool = False
+    ones: bool = False
 
 
 class Complement:
@@ -122,17 +126,22 @@ class Complement:
             return solve_deflated(deflation.complement, plan.surrogate, solver, seed)
 
         form = form_of_solve(len(deflation.complement), 1)
-        record = task.store.recall(self.name(name), work, form)
+        record = task.recall(self.name(name), work, form)
         return solves_of(record, deflation.lift(record["points"]))[0]
 
     def freed(self, directions: np.ndarray, part: Part) -> np.ndarray:
         """Return directions near given ones without the constraint that they are orthogonal."""
-        if directions.shape[1] == 1:
+        count = directions.shape[1]
+        if count == 1:
             return directions
+        if self.task.constant:  # a constant may be added to rows
+            ones = self.task.known[0].direction
+            directions = np.column_stack([self.task.less_constants(directions), ones])
+            part = part._replace(ones=True)
         data, lift = self._prepared(part)
         near = np.linalg.pinv(lift) @ directions
         limit = _FREE_ITERATIONS if part.few else _ROUGH_ITERATIONS
-        found = lift @ freed(data, near / np.linalg.norm(near, axis=0), limit)
+        found = (lift @ freed(data, near / np.linalg.norm(near, axis=0), limit))[:, :count]
         return found / np.linalg.norm(found, axis=0)
 
     def _solved_at_once(
@@ -149,7 +158,7 @@ class Complement:
             return solve_jointly(data, surrogate, seed, begin, **limit)
 
         form = form_of_solve(len(lift.T), len(lift.T))
-        record = task.store.recall(self.name(name), work, form)
+        record = task.recall(self.name(name), work, form)
         task.tick("solve", len(lift.T), len(lift.T), start)
         directions = lift @ record["points"]
         directions /= np.linalg.norm(directions, axis=0)
@@ -167,11 +176,16 @@ class Complement:
         """
         if part not in self._parts:
             task, basis = self.task, self.basis
+            if part.ones:
+                basis = np.column_stack([task.known[0].direction, basis])
             enough = max(_ROUGH_SAMPLES * len(basis.T), _ROUGH_ENTRIES // len(basis.T))
             step = max(task.samples.shape[1] // enough, 1)
             samples = task.samples[:, :: step if part.few else 1]
             if self.known or part.few or part.even:
                 samples = basis.T @ samples
+                if part.even and task.constant and not part.ones:
+                    # Loud samples make the mean, and all others would have its length.
+                    samples = samples - np.median(samples, axis=1, keepdims=True)
                 lengths = np.linalg.norm(samples, axis=0)
                 samples = samples[:, lengths > 0] / (lengths[lengths > 0] if part.even else 1.0)
             values, vectors = np.linalg.eigh(samples @ samples.T / samples.shape[1])

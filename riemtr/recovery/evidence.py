@@ -356,8 +356,8 @@ class Inspector:
         values = np.linalg.eigvalsh(self.gram)
         if not values[0] > len(values) * np.finfo(samples.dtype).eps * values[-1]:
             raise ValueError(
-                f"Y must be of full rank; got shape {samples.shape} with rows that are "
-                f"combinations of others; precondition it with rank='auto'"
+                "Y must be of full rank; got rows that are combinations of others; precondition it "
+                "with rank='auto'"
             )
         self._census = census_of(samples, self.lengths)
         keys = sample_keys(samples, self.lengths)

@@ -46,6 +46,9 @@ _FEW_DIMENSIONS = 32
 _MUCH_WIDER = 10.0
 # How much larger they may be than those that were chosen evenly.
 _WIDER = 3.0
+# Cosine of a direction with the one that it is moved to. Where the smallest coefficients are those
+# along the error of the direction, they leave that error open, and any direction in their plane.
+_LEAST_OVERLAP = 0.7
 # Zeros per dimension that determine a row in data of few digits.
 _MANY_ZEROS_PER_DIMENSION = 16
 # Entries of all samples that are gathered at once.
@@ -116,7 +119,8 @@ def snap(samples: np.ndarray, lengths: np.ndarray, directions: np.ndarray) -> Sn
             size = np.abs(found[:, open_rows].T @ units.T)
             chosen = np.argpartition(size, width, axis=1)[:, :width]
             vectors, remaining, levers = _solve(units[chosen], found[:, open_rows].T)
-            better = remaining < largest[open_rows]
+            overlap = np.abs(np.einsum("ki,ik->k", vectors, directions[:, open_rows]))
+            better = (remaining < largest[open_rows]) & (overlap > _LEAST_OVERLAP)
             for k in np.flatnonzero(better):
                 row = open_rows[k]
                 found[:, row], largest[row] = vectors[k], remaining[k]
@@ -127,7 +131,9 @@ def snap(samples: np.ndarray, lengths: np.ndarray, directions: np.ndarray) -> Sn
     for row in np.flatnonzero(
         ((largest > _NOT_ROUNDING) | (n <= _FEW_DIMENSIONS)) & (largest <= FEWEST_DIGITS)
     ):
-        found[:, row], largest[row] = on_many_zeros(units, found[:, row], largest[row])
+        better, remains = on_many_zeros(units, found[:, row], largest[row])
+        if np.abs(better @ directions[:, row]) > _LEAST_OVERLAP:
+            found[:, row], largest[row] = better, remains
     return Snapped(found, largest, zeros, leverages)
 
 

@@ -10,7 +10,6 @@ suffice to solve; :mod:`riemtr.recovery.reporting` proves on all samples what is
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
@@ -37,10 +36,6 @@ from riemtr.store import Record
 
 # Starts where rows are not proved, so that other starts can confirm them.
 _STARTS = 3
-# Standard deviations from which a mean of the samples is not zero by chance.
-_OFFSET_DEVIATIONS = 6.0
-# How many times as sparse rows must be with an offset as without one, by zeros or by cost.
-_SPARSER = 1.05
 
 
 def recover(task: Task, look: Look | None = None) -> Recovery:
@@ -221,7 +216,7 @@ def _refined(task: Task, rows: Sequence[Atom], look: Look | None) -> tuple[list[
 
 
 def _refined_from(around: Complement, name: str, begin: np.ndarray) -> Refined:
-    record = around.task.store.recall(
+    record = around.task.recall(
         around.name(name),
         lambda: _record(around, begin),
         Refined.form_of_record(around.basis.shape[1]),
@@ -255,33 +250,6 @@ def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:
 
 def _near(look: Look | None) -> np.ndarray | None:
     return None if look is None else columns(look.solves)
-
-
-# --- an offset -----------------------------------------------------------------------------------
-
-
-def may_have_offset(task: Task) -> bool:
-    """Whether the mean of the samples is not zero by chance.
-
-    For a mean that is zero, p |mean|^2 of whitened samples has a chi-squared distribution.
-    """
-    n, p = task.samples.shape
-    share = float(task.mean @ task.mean) / task.scale**2
-    excess = p * share / max(1.0 - share, 1.0 / p) - n
-    return excess > _OFFSET_DEVIATIONS * math.sqrt(2.0 * n)
-
-
-def is_better(task: Task, look: Look, other: Task, without: Look) -> bool:
-    """Whether rows with an offset are sparser, or more independent, than rows without.
-
-    The difference of two rows, less multiples of the same offset, is exactly sparse as well, and
-    has fewer zeros.
-    """
-    if look.follows_model:
-        zeros = without.zeros(other) if without.follows_model else 0.0
-        return look.zeros(task) > _SPARSER * zeros
-    # Estimates are made around the mean, so that no constant changes them.
-    return not without.follows_model
 
 
 def are_independent(task: Task, directions: np.ndarray) -> bool:

@@ -20,8 +20,15 @@ from riemtr.executors import jobs as number_of_jobs
 from riemtr.identity import describe, digest
 from riemtr.problems.surrogates import LEAST_SMOOTHING, LogCosh, Surrogate, as_surrogate, scaled
 from riemtr.progress import Progress, Watcher, watching
-from riemtr.recovery.candidates import first_look
-from riemtr.recovery.passes import is_better, may_have_offset, only_row, recover
+from riemtr.recovery.offsets import (
+    beside_ones,
+    is_better,
+    is_next_to,
+    is_zero_by_chance,
+    may_be_otherwise,
+    mean,
+)
+from riemtr.recovery.passes import only_row, recover
 from riemtr.recovery.refining import FORMS
 from riemtr.recovery.report import Atom, Recovery, in_units_of
 from riemtr.recovery.solving import RowSolver
@@ -83,9 +90,12 @@ def recover_dictionary(
         Whiten the data first; turn it off for orthogonal dictionaries or whitened data only. Costs
         and objectives are then in the units of Y, too.
     offset : {"auto", True, False}
-        Recover Y = A X + b with an offset b, by a row of ones below Y. "auto" looks for one where
-        the mean of the samples is not zero by chance, and keeps it if rows then come out exactly
-        sparse, or independent.
+        Recover Y = A X + b with an offset b. "auto" does so if the mean of the samples is not zero
+        by chance, and the result then does not depend on any constant that was added to the rows of
+        Y. Where all rows come out exactly sparse and the offset is zero to rounding, the result has
+        no offset. Where rows are not exactly sparse, the offset is the mean, and A and X are those
+        of the data less their mean. Data whose rows combine to a constant, as parts of a whole that
+        add up to 1, have one atom less than rows with an offset; pass False for as many as rows.
     order : {None, "joint", "rows", "rounded"}
         "joint" solves for all rows at once; "rows" for one after the other, each on the complement
         of those before, and rounds them afterwards; "rounded", the paper's order, rounds each row
@@ -141,9 +151,9 @@ def recover_dictionary(
         raise ArgumentError("checkpoint", "be the path of a file, or None", checkpoint)
     plan = replace(plan, seed=_seed(rng, checkpoint))
     settings = _settings(data, plan, precondition, offset, rank) if checkpoint else {}
-    centre = _mean(data) if offset is True and isinstance(rank, int) else None
-    if centre is not None:  # a row of ones would be dropped with other minor directions
-        data, offset = _around(data, centre), False
+    maybe = offset == "auto" and precondition and (rank is None or isinstance(rank, str))
+    centre = mean(data) if maybe or offset is True else np.zeros(data.shape[0])
+    with_ones = offset is True or (maybe and not is_zero_by_chance(data, centre))
     threads = jobs if _is_worth_helpers(data) else 1
     with (
         Store(checkpoint, settings, resume=True, kind="checkpoint") as store,
@@ -153,12 +163,16 @@ def recover_dictionary(
         ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool,
     ):
 
-        def begun(constant: bool) -> Task:
+        def begun(constant: bool) -> Task | None:
             watch(Progress("precondition", 0, 1, time.perf_counter() - begin))
-            source = (_with_ones(data) if constant else data).with_pool(pool)
-            white, unit = _prepare(source, precondition, rank)
+            source, unit = data.with_pool(pool), 1.0
+            white: Preconditioned | None
+            if constant:
+                white = beside_ones(source, centre, rank)
+            else:
+                white, unit = _prepare(source, precondition, rank)
             watch(Progress("precondition", 1, 1, time.perf_counter() - begin))
-            return Task.of(
+            return white and Task.of(  # type: ignore[return-value]
                 white,
                 replace(plan, mu=_scaled(mu, unit), surrogate=scaled(plan.surrogate, unit)),
                 unit=unit,
@@ -172,13 +186,18 @@ def recover_dictionary(
             )
 
         try:
-            task, look = begun(offset is True), None
-            if offset == "auto" and precondition and rank is None and may_have_offset(task):
-                look, other = first_look(task), begun(True)
-                with_offset = first_look(other)
-                if is_better(other, with_offset, task, look):
-                    task, look = other, with_offset
-            found = recover(task, None if task.plan.order == "rounded" else look)
+            task = begun(with_ones)
+            if task is None and offset is True:
+                raise _no_room_for_an_offset(data, rank)
+            task = task or begun(False)
+            assert task is not None
+            found = recover(task)
+            if maybe and may_be_otherwise(task, found):
+                other = begun(not task.constant)
+                if other is not None and is_next_to(other, task, found):
+                    again = recover(other)
+                    if is_better(other, again, found):
+                        task, found = other, again
         except KeyboardInterrupt:
             if checkpoint is None or not store.records:
                 raise
@@ -186,9 +205,8 @@ def recover_dictionary(
                 f"what was found is in {os.fspath(checkpoint)!r}: the same call continues there"
             ) from None
     atoms = tuple(in_units_of(atom, task.unit) for atom in found.atoms)
-    if centre is not None:
-        encoder = replace(found.encoder, centre=centre)
-        found = replace(found, offset=centre.astype(found.dictionary.dtype), encoder=encoder)
+    if maybe and found.offset_is_rounding:
+        found = replace(found, offset=None)
     return replace(found, atoms=atoms, mu=float(mu), seconds=time.perf_counter() - begin)
 
 
@@ -263,33 +281,6 @@ def _plan(
     )
 
 
-def _mean(data: Samples) -> np.ndarray:
-    return data.total(_sum_of_block)[0] / data.shape[1]
-
-
-def _sum_of_block(block: np.ndarray, first: int) -> tuple[np.ndarray]:
-    return (block.sum(axis=1, dtype=np.float64),)
-
-
-def _around(data: Samples, centre: np.ndarray) -> Samples:
-    """Return the data less their mean."""
-    return data.mapped(_moved, centre, rows=data.shape[0], largest=2.0 * data.largest)
-
-
-def _moved(block: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    return block - centre[:, None].astype(block.dtype)
-
-
-def _with_ones(data: Samples) -> Samples:
-    """Return the data with a row of ones below, which stand for an offset."""
-    rows = data.shape[0] + 1
-    return data.mapped(_one_more_row, rows=rows, largest=max(data.largest, 1.0))
-
-
-def _one_more_row(block: np.ndarray) -> np.ndarray:
-    return np.vstack([block, np.ones((1, block.shape[1]), dtype=block.dtype)])
-
-
 def _prepare(
     data: Samples, precondition: bool, rank: int | str | None
 ) -> tuple[Preconditioned, float]:
@@ -319,6 +310,18 @@ def _prepare(
     data, unit = in_safe_units(data)
     same = np.eye(n)
     return Preconditioned(data, unit * same, same / unit, same, np.empty(0), n, 1.0, 1.0), unit
+
+
+def _no_room_for_an_offset(data: Samples, rank: int | str | None) -> ValueError:
+    """Return the error of data that have no direction or no sample left for an offset."""
+    n, p = data.shape
+    whitened(data, rank)  # which raises the error if the data themselves have no such rank
+    return ArgumentError(
+        "offset",
+        f"be False or 'auto' here: less their mean, the {n} features and {p} samples of Y do not "
+        f"have {'full rank' if rank is None else f'rank {rank}'}, or no sample more than that",
+        True,
+    )
 
 
 def _scaled(mu: float, unit: float) -> float:

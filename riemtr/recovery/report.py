@@ -49,8 +49,8 @@ def normal_form(
         (W Y)(W Y)'.
     """
     dictionary = inverse.astype(np.float64) @ np.linalg.inv(directions.T)
-    exponent = np.frexp(np.abs(dictionary).max())[1]  # or squares over- or underflow
-    lengths = np.ldexp(np.linalg.norm(np.ldexp(dictionary, -exponent), axis=0), exponent)
+    exponents = np.frexp(np.abs(dictionary).max(axis=0))[1]  # or squares over- or underflow
+    lengths = np.ldexp(np.linalg.norm(np.ldexp(dictionary, -exponents), axis=0), exponents)
     signs = column_signs(dictionary)
     row_lengths = np.sqrt(np.einsum("ij,ij->j", directions, gram @ directions))
     order = np.argsort(-lengths * row_lengths, kind="stable")
@@ -102,6 +102,8 @@ def column_signs(matrix: np.ndarray) -> np.ndarray:
 
 # Condition number from which noise of a percent or so may mix rows.
 _AMPLIFIED = 30.0
+# Share of the mean in the sum of squares of Y that is worth a line where no offset was looked for.
+_MEAN_SHARE = 0.01
 # Rows of the table in a terminal or notebook; `atoms` has them all.
 _SHOWN = 12
 # Rows of the table where many of them have something of their own to say.
@@ -276,8 +278,6 @@ class Encoder:
         What the zeros of data with few digits have left, over the length of W y.
     constant : int or None
         The row of ones that stand below Y for its offset; None where there are none.
-    centre : ndarray, shape (n,), or None
-        What samples are taken around; None where that is zero.
     """
 
     unmixing: np.ndarray
@@ -286,7 +286,11 @@ class Encoder:
     conditions: np.ndarray
     precision: float = 0.0
     constant: int | None = None
-    centre: np.ndarray | None = None
+
+    def vanishing(self, dtype: np.dtype) -> np.ndarray:
+        """Return what counts as zero in each row, over the length of W y, in a type of numbers."""
+        rounding = [threshold(dtype, each) for each in self.conditions]
+        return np.maximum(rounding, self.precision)
 
     def encode(self, Y: np.ndarray) -> np.ndarray:
         """Return the coefficients of samples, the columns of an n x p array.
@@ -300,15 +304,11 @@ class Encoder:
         >>> np.array_equal(found.encoder.encode(Y) == 0, found.coefficients == 0)
         True
         """
-        if self.centre is not None:
-            Y = Y - self.centre[:, None].astype(Y.dtype)
         if self.constant is not None:
             Y = np.vstack([Y, np.ones((1, Y.shape[1]), dtype=Y.dtype)])
         X = self.unmixing @ Y
         coarser = max(Y.dtype, self.unmixing.dtype, key=lambda kind: np.finfo(kind).eps)
-        vanishing = np.array([threshold(coarser, each) for each in self.conditions])
-        vanishing = np.maximum(vanishing, self.precision)
-        clear_rounding(X, column_lengths(self.whitening @ Y), self.scales, vanishing)
+        clear_rounding(X, column_lengths(self.whitening @ Y), self.scales, self.vanishing(coarser))
         return X if self.constant is None else np.delete(X, self.constant, axis=0)
 
 
@@ -350,9 +350,11 @@ class Recovery(Summarised):
     seconds : float
         Wall time.
     mean_share : float
-        The share of the samples' common mean in the sum of squares of Y.
+        The share of the samples' common mean in the sum of squares of Y, as it was passed.
     offset : ndarray, shape (n,), or None
-        The offset b of Y = A X + b that was recovered along; None where none was looked for.
+        The offset b of Y = A X + b. If rows are not exactly sparse, b is the mean of the samples.
+        None if the mean is zero by chance, if rows are exactly sparse without an offset, or if
+        offset=False was passed.
     refined : str
         The form in which all rows were refined together; empty where they were not.
     """
@@ -433,6 +435,19 @@ class Recovery(Summarised):
             offset=self.dictionary[:-1, row] * value,
         )
 
+    @property
+    def offset_is_rounding(self) -> bool:
+        """Whether all rows are exactly sparse, and the constant part of each is zero to rounding.
+
+        The constant part is compared with what counts as zero in a sample of typical length.
+        """
+        encoder = self.encoder
+        if encoder.constant is None or not all(atom.exact for atom in self.atoms):
+            return False
+        constants = np.delete(np.abs(encoder.unmixing[:, -1] / encoder.scales), encoder.constant)
+        vanishing = np.delete(encoder.vanishing(encoder.unmixing.dtype), encoder.constant)
+        return bool(np.all(constants <= math.sqrt(len(encoder.scales)) * vanishing))
+
     def count(self, verdict: str) -> int:
         """Count the rows of a verdict: "proved", "plausible" or "doubtful"."""
         return sum(atom.verdict == verdict for atom in self.atoms)
@@ -465,7 +480,7 @@ class Recovery(Summarised):
                 if len(known) and not exact
                 else []
             ),
-            *([("offset", self._offset())] if self.offset is not None else []),
+            *([("offset", self._offset())] if self._has_mean else []),
             ("trust", self._trust()),
             *([("caution", self._amplification())] if amplified else []),
             ("effort", effort),
@@ -521,9 +536,23 @@ class Recovery(Summarised):
     def _refined(self) -> str:
         return f"all rows together, {self.refined}"
 
+    @property
+    def _has_mean(self) -> bool:
+        """Whether something is to be said of the samples' common mean."""
+        looked_for = self.encoder.constant is not None
+        return looked_for or self.offset is not None or self.mean_share >= _MEAN_SHARE
+
     def _offset(self) -> str:
-        assert self.offset is not None
-        return f"recovered along, of length {np.linalg.norm(self.offset):.3g}"
+        """Say what share of the data the mean holds, and what was done about it."""
+        holds = f"{self.mean_share:.1%} of the sum of squares of Y"
+        if self.offset is None and self.encoder.constant is None:
+            return f"none was looked for; the mean of the samples holds {holds}: see offset=True"
+        if self.offset is None:
+            return f"none: rows are exactly sparse without one, and their mean holds {holds}"
+        length = f"of length {np.linalg.norm(self.offset):.3g}"
+        if any(atom.exact for atom in self.atoms):
+            return f"recovered along, {length}; the mean of the samples holds {holds}"
+        return f"the mean of the samples, {length}; it holds {holds}, and A X is the rest"
 
     def _amplification(self) -> str:
         """Say what the condition number of the data does to noise."""

@@ -40,7 +40,8 @@ def report(task: Task, rows: Sequence[Atom], refined: str) -> Recovery:
     seen = task.inspector
     together = Rows(rows, seen.counts, seen.noise_flatness, task.white.residual)
     atoms = [replace(row, doubts=doubts(row, together)) for row in rows]
-    share = mean_share(task.mean, task.white.inverse, task.gram, task.data.shape[1])
+    back = task.white.inverse[:-1] if task.constant else task.white.inverse
+    share = mean_share(task.mean, back, task.gram, task.data.shape[1])
     X, zeros = _coefficients(task, form)  # perhaps over the samples
     task.tick("report", 2, 3)
     if zeros is not None:  # as counted before, but for what rounding decides

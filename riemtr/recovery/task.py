@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from riemtr.recovery.report import Atom, NormalForm, normal_form
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.solving import RowSolver, Solve
 from riemtr.recovery.whitening import Preconditioned
-from riemtr.recovery.zeros import clear_rounding
-from riemtr.store import Record, Store
+from riemtr.recovery.zeros import clear_rounding, densest_values
+from riemtr.store import Form, Record, Store
 
 ORDERS = ("joint", "rows", "rounded")
 """In which order rows are solved for, deflated and rounded."""
@@ -111,12 +112,20 @@ class Task:
     begin: float = field(default_factory=time.perf_counter)
 
     @staticmethod
-    def of(white: Preconditioned, plan: Plan, pool: Executor | None = None, **rest: object) -> Task:
+    def of(
+        white: Preconditioned,
+        plan: Plan,
+        pool: Executor | None = None,
+        constant: bool = False,
+        **rest: object,
+    ) -> Task:
         """Return the task of a plan on whitened data."""
         data = samples_of(white.data).with_pool(pool).kept()
         samples = _enough(data)
-        inspector = Inspector(samples, white.matrix, white.inverse)
-        return Task(white, plan, data, samples, inspector, pool=pool, **rest)  # type: ignore[arg-type]
+        n = white.matrix.shape[1] - int(constant)  # ones have no rounding errors to be multiplied
+        inspector = Inspector(samples, white.matrix[:, :n], white.inverse[:n])
+        services: Any = {"pool": pool, "constant": constant, **rest}
+        return Task(white, plan, data, samples, inspector, **services)
 
     def with_precision(self, precision: float) -> Task:
         """Return the task with zeros that have so much left, over the length of their sample."""
@@ -136,7 +145,9 @@ class Task:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """The mean of the samples."""
+        """The mean of the samples; of all data if the ones are among the rows."""
+        if self.constant:
+            return self.known[0].direction
         return self.samples.mean(axis=1, dtype=np.float64)
 
     @cached_property
@@ -169,7 +180,7 @@ class Task:
         def work() -> Record:
             return asdict(replace((rounder or self.rounder).round(direction), dual=np.empty(0)))
 
-        record = self.store.recall(name, work, Rounding.form_of_record(self.white.rank))
+        record = self.recall(name, work, Rounding.form_of_record(self.white.rank))
         return Rounding(**{field.name: record[field.name] for field in fields(Rounding)})
 
     def all_rounded(
@@ -208,6 +219,17 @@ class Task:
             standard_error=0.0 if seen.exact else math.nan,
         )
 
+    def less_constants(self, directions: np.ndarray) -> np.ndarray:
+        """Return directions whose rows have the value at zero that most of their entries are near.
+
+        With an offset, rows are solved for less their means, and a constant may be added to each.
+        """
+        if not self.constant:
+            return directions
+        rows = directions.T.astype(self.samples.dtype) @ self.samples
+        moved = directions - np.outer(self.known[0].direction, densest_values(rows))
+        return moved / np.linalg.norm(moved, axis=0)
+
     def normal_form(self, rows: Sequence[Atom]) -> NormalForm:
         """Return the dictionary of independent rows in normal form."""
         return normal_form(columns(rows), self.white.matrix, self.white.inverse, self.gram)
@@ -224,6 +246,10 @@ class Task:
         return X
 
     # -- services -------------------------------------------------------------------------------
+
+    def recall(self, name: str, work: Callable[[], Record], form: Form) -> Record:
+        """Return the outcome of that name, from the store if it is there."""
+        return self.store.recall(f"offset/{name}" if self.constant else name, work, form)
 
     def tick(self, stage: str, done: int, total: int | None, attempt: int = 0) -> None:
         """Say how far a stage is."""

@@ -79,24 +79,25 @@ class Whitening:
     unit: float
 
 
-def decompose(Y: Samples) -> Whitening:
+def decompose(Y: Samples, taken: float = 0.0) -> Whitening:
     """Find the singular values and vectors of Y.
 
     Those of data with more rows than columns are found from the small triangular factor R of
-    Y = Q R: the Gram matrix of all rows would be larger than Y.
+    Y = Q R: the Gram matrix of all rows would be larger than Y. ``taken`` is the norm of a matrix
+    that was subtracted from Y, whose rounding errors Y has as well.
     """
     n = Y.shape[0]
     if Y.array is None or n <= Y.shape[1]:
-        return _in_passes(Y, n)
+        return _in_passes(Y, n, taken)
     unit = power_of_two(Y)
     Q, R = np.linalg.qr(Y.array.astype(np.float64) * unit)
-    small = _in_passes(Blocks(R.astype(Y.dtype)), n)
+    small = _in_passes(Blocks(R.astype(Y.dtype)), n, unit * taken)
     left = Q @ small.left
     signs = column_signs(left)
     return Whitening(left * signs, small.values, signs[:, None] * small.turn, small.Z, unit)
 
 
-def _in_passes(Y: Samples, n: int) -> Whitening:
+def _in_passes(Y: Samples, n: int, taken: float = 0.0) -> Whitening:
     """Find them in passes over whitened copies Z of Y.
 
     The invariant is ``unit * Y = root @ Z``: each pass whitens Z by its own Gram matrix and
@@ -109,6 +110,8 @@ def _in_passes(Y: Samples, n: int) -> Whitening:
     Y : Samples
     n : int
         The size that rounding errors grow with: the rows of the data that Y stands for.
+    taken : float
+        As for :func:`decompose`.
     """
     floor = 10 * n * float(np.finfo(np.float64).eps)
     tolerance = max(2 * floor, n * float(np.finfo(np.float32).eps) * (Y.dtype == np.float32))
@@ -121,7 +124,7 @@ def _in_passes(Y: Samples, n: int) -> Whitening:
             raise ValueError("Y must not be zero everywhere; got only zeros")
         spread = np.sqrt(np.maximum(eigenvalues, floor * eigenvalues[-1]))
         left, values, right = np.linalg.svd(root @ (vectors * spread), full_matrices=False)
-        kept = int(np.count_nonzero(values > tolerance * values[0]))
+        kept = int(np.count_nonzero(values > tolerance * max(float(values[0]), unit * taken)))
         turn = right[:kept] @ (vectors / spread).T
         left, values = left[:, :kept], values[:kept]
         if eigenvalues[0] >= _WELL_CONDITIONED * eigenvalues[-1]:
@@ -265,6 +268,28 @@ def whitened(
     scale = math.sqrt(p if theta is None else p * theta)
     found = decompose(data)
     return _finish(data, found, _choose_rank(data, found.values, wanted), scale)
+
+
+def whitened_less(
+    moved: Samples, centre: np.ndarray, Y: Samples, rank: int | str | None
+) -> Preconditioned | None:
+    """Return the samples Y whitened after a centre was subtracted, which gave ``moved``.
+
+    None if these do not have the rank that is asked for; n - 1 will do for None if Y itself has
+    rank n.
+    """
+    n, p = Y.shape
+    size = float(np.abs(centre).max())  # or squares would over- or underflow
+    taken = size * math.sqrt(p) * float(np.linalg.norm(centre / size)) if size else 0.0
+    if not np.any(moved.total(_nonzeros)[0]):
+        return None
+    found = decompose(moved, taken)
+    r = int(rank) if rank is not None and not isinstance(rank, str) else found.values.size
+    if r > found.values.size:
+        return None
+    if rank is None and r < n and (r < n - 1 or decompose(Y).values.size < n):
+        return None
+    return _finish(moved, found, r, math.sqrt(p))
 
 
 def numerical_rank(Y: Any) -> int:

@@ -1,5 +1,6 @@
 """The whole pipeline against ground truth, its options, and kill -9 with resume."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -14,7 +15,6 @@ import scipy.sparse
 
 import riemtr
 import riemtr.recovery.complement as complement
-import riemtr.recovery.passes as passes
 import riemtr.recovery.pipeline as pipeline
 from riemtr.data import (
     BernoulliGaussian,
@@ -330,15 +330,114 @@ def test_where_there_is_no_offset_none_is_looked_for_unless_asked():
     assert max(errors(found, sample)) < 1e-12
 
 
-def test_positive_coefficients_are_no_offset():
-    """Their mean is not zero, and still X has no more zeros with an offset than without."""
+@pytest.mark.parametrize("theta", [0.1, 0.2, 0.4])
+def test_positive_coefficients_are_no_offset(theta):
+    """Their mean is not zero, and no row is sparser by a constant."""
     rng = np.random.default_rng(0)
-    X = rng.exponential(size=(6, 1500)) * (rng.random((6, 1500)) < 0.2)
+    X = rng.exponential(size=(6, 1500)) * (rng.random((6, 1500)) < theta)
     A = Conditioned(5.0).matrix(6, rng)
     found = recover_dictionary(A @ X, rng=0)
     assert dictionary_error(found.dictionary, A) < 1e-12
+    assert found.offset is None
+    assert found.mean_share > 0.03
+    asked = recover_dictionary(A @ X, rng=0, offset=True)
+    np.testing.assert_allclose(asked.offset, 0.0, atol=1e-10)
+
+
+# --- constants that are added to rows ------------------------------------------------------------
+
+
+SIZES = (1e-9, 1e-6, 1e-3, 0.1, 1.0, 1e3, 1e5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        *itertools.product(["signed", "positive"], SIZES),
+        *itertools.product(["heavy"], [0.1, 1e3]),  # a large one costs digits of small coefficients
+    ],
+)
+def test_an_offset_of_any_size_changes_no_exact_dictionary(kind, size):
+    rng = np.random.default_rng(1)
+    p = 3000 if kind == "heavy" else 1500
+    X = {
+        "signed": rng.standard_normal((8, p)),
+        "positive": rng.exponential(size=(8, p)),
+        "heavy": rng.standard_cauchy((8, p)),
+    }[kind] * (rng.random((8, p)) < 0.2)
+    A = Conditioned(5.0).matrix(8, rng)
+    b = size * rng.standard_normal(8)
+    found = recover_dictionary(A @ X + b[:, None], rng=0)
+    assert found.count("proved") == 8
+    rounding = 1e-15 * max(1.0, size) * (1e4 if kind == "heavy" else 1e2)
+    assert dictionary_error(found.dictionary, A) < 10 * rounding
     if found.offset is not None:
-        np.testing.assert_allclose(found.offset, 0.0, atol=1e-10)
+        np.testing.assert_allclose(found.offset, b, atol=rounding)
+    else:
+        assert size <= 1e-9
+
+
+@pytest.mark.parametrize("decimals", range(3, 10))
+def test_an_offset_is_found_in_printed_tables(decimals):
+    for seed in range(3):
+        sample = draw(n=8, p=2000, seed=seed)
+        b = 3.0 * np.random.default_rng(seed).standard_normal(8)
+        found = recover_dictionary(np.round(sample.observations + b[:, None], decimals), rng=0)
+        assert dictionary_error(found.dictionary, sample.dictionary) < 5e-3
+        np.testing.assert_allclose(found.offset, b, atol=0.2)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "pink"])
+@pytest.mark.parametrize("size", [1.0, 1e2, 1e5])
+def test_of_dense_rows_the_dictionary_is_that_of_the_centred_data(kind, size):
+    rng = np.random.default_rng(0)
+    n, p = 6, 6000
+    X = rng.laplace(size=(n, p))
+    if kind == "pink":
+        powers = np.maximum(np.arange(p // 2 + 1), 1) ** -0.5
+        X = np.fft.irfft((np.array([1, 1j]) @ rng.standard_normal((n, 2, p // 2 + 1))) * powers, p)
+        X[0] = 5.0 * (rng.random(p) < 0.02)
+    Y = rng.standard_normal((n, n)) @ (X / X.std(axis=1, keepdims=True))
+    centred = recover_dictionary(Y - Y.mean(axis=1, keepdims=True), rng=0)
+    moved = Y + size * rng.standard_normal((n, 1))
+    found = recover_dictionary(moved, rng=0)
+    assert dictionary_error(found.dictionary, centred.dictionary) < (1e-6 if size < 1e5 else 1e-3)
+    np.testing.assert_allclose(found.offset, moved.mean(axis=1), rtol=1e-9)
+    product = found.dictionary @ found.coefficients + found.offset[:, None]
+    np.testing.assert_allclose(product, moved, atol=1e-9 * max(1.0, size))
+
+
+def test_data_whose_rows_combine_to_a_constant_are_not_refused():
+    """A constant row takes the place of one atom; parts of a whole add up to 1."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((10, 3000)) * (rng.random((10, 3000)) < 0.2)
+    X[9] = 1.0
+    A = rng.standard_normal((10, 10))
+    for constant in (0.0, 1e4):
+        b = constant * rng.standard_normal(10)
+        found = recover_dictionary(A @ X + b[:, None], rng=0)
+        assert found.count("proved") == 9
+        assert dictionary_error(found.dictionary, A[:, :9]) < 1e-11
+        np.testing.assert_allclose(found.offset, A[:, 9] + b, atol=1e-10)
+    parts = rng.gamma(1.0, size=(6, 2000))
+    parts /= parts.sum(axis=0)
+    found = recover_dictionary(parts, rng=0)
+    assert found.dictionary.shape == (6, 5)
+    np.testing.assert_allclose(found.offset, parts.mean(axis=1))
+    for options in ({"offset": False}, {"rank": 6}):
+        found = recover_dictionary(parts, rng=0, **options)
+        assert found.dictionary.shape == (6, 6)
+        assert found.offset is None
+    with pytest.raises(ValueError, match="the 6 features and 2000 samples of Y do not have rank 6"):
+        recover_dictionary(parts, rng=0, rank=6, offset=True)
+    with pytest.raises(ValueError, match=r"full rank; got shape \(3, 50\) with numerical rank 1"):
+        recover_dictionary(np.ones((3, 50)), rng=0)
+
+
+@pytest.mark.parametrize("p", [5, 6, 7])
+def test_few_samples_are_not_refused_for_their_mean(p):
+    Y = np.random.default_rng(0).standard_normal((4, p)) + 9.0
+    assert recover_dictionary(Y, rng=0).dictionary.shape == (4, 4)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -107,20 +107,31 @@ def test_where_no_row_is_to_be_trusted_it_says_none():
     assert pairs["trust"].startswith("none: ")
 
 
-def test_an_offset_that_was_recovered_is_said():
+def test_it_is_said_what_the_mean_holds_and_what_was_done():
     Y = draw(5, p=2000).observations
     found = recover_dictionary(Y + 10.0, rng=0)
-    assert found.offset is not None
-    size = np.linalg.norm(found.offset)
-    assert f"recovered along, of length {size:.3g}" in repr(found)
-    plain = recover_dictionary(Y, rng=0)
-    assert plain.offset is None
-    assert "recovered along" not in repr(plain)
+    size, share = np.linalg.norm(found.offset), found.mean_share
+    assert f"recovered along, of length {size:.3g}; the mean of the samples holds {share:.1%}" in (
+        repr(found)
+    )
+    assert "offset" not in repr(recover_dictionary(Y, rng=0))
+    plain = recover_dictionary(Y + 10.0, rng=0, offset=False)
+    assert f"none was looked for; the mean of the samples holds {share:.1%}" in repr(plain)
+    dense = np.random.default_rng(0).laplace(size=(4, 2000)) + 10.0
+    found = recover_dictionary(dense, rng=0)
+    np.testing.assert_allclose(found.offset, dense.mean(axis=1), rtol=1e-12)
+    assert f"the mean of the samples, of length {np.linalg.norm(found.offset):.3g}" in repr(found)
+    positive = recover_dictionary(np.abs(draw(5, p=2000).coefficients), rng=0)
+    assert positive.offset is None
+    assert "none: rows are exactly sparse without one" in repr(positive)
 
 
-def test_the_share_of_the_mean_is_that_of_the_sum_of_squares():
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e200])
+@pytest.mark.parametrize("offset", ["auto", True, False])
+def test_the_share_of_the_mean_is_that_of_the_data_in_any_unit(offset, unit):
+    """Not that of data with a row of ones below."""
     Y = draw(5, p=2000).observations + 10.0
-    found = recover_dictionary(Y, rng=0, offset=False)
+    found = recover_dictionary(unit * Y, rng=0, offset=offset)
     mean = Y.mean(axis=1)
     expected = Y.shape[1] * (mean @ mean) / np.sum(Y**2)
     assert found.mean_share == pytest.approx(expected, rel=1e-9)
