@@ -39,7 +39,9 @@ class _Plain:
             return super().make_context(*args, **keywords)  # type: ignore[misc]
         except Exception as error:
             if isinstance(getattr(error, "message", None), str):
-                error.message = clean(error.message)  # type: ignore[attr-defined]
+                # Recent versions of typer put the kind of an error before its message.
+                message = error.message.removeprefix("Value error, ")  # type: ignore[attr-defined]
+                error.message = clean(message)  # type: ignore[attr-defined]
             raise
 
 

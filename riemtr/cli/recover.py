@@ -86,6 +86,14 @@ def recover(
             rich_help_panel=_DATA,
         ),
     ] = None,
+    decimal: Annotated[
+        str,
+        typer.Option(
+            metavar="MARK",
+            help="The mark in front of decimals in a table: a point or a comma.",
+            rich_help_panel=_DATA,
+        ),
+    ] = ".",
     patch_size: Annotated[
         int | None,
         typer.Option(
@@ -230,6 +238,7 @@ def recover(
             transpose=transpose,
             drop=drop or (),
             keep=keep or (),
+            decimal=decimal,
             patch_size=patch_size,
         )
         shift = _offset(data, offset)

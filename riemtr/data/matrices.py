@@ -74,6 +74,11 @@ def as_real_array(Y: Any, name: str) -> np.ndarray:
         try:
             Y = np.asarray(Y)
         except ValueError as error:
+            if callable(getattr(Y, "get_data", None)):  # as a recording of MNE has it
+                raise TypeError(
+                    f"{name} must be an array of numbers; got an object of type "
+                    f"{type(Y).__name__}: for a recording raw, pass raw.get_data()"
+                ) from error
             raise ValueError(
                 f"{name} must be a 2-D array, features x samples; got rows of different lengths"
             ) from error

@@ -164,6 +164,8 @@ class CompleteDictionaryLearning(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n_samples, n_features)
+            A Dask array is gathered into memory; :func:`riemtr.recover_dictionary` leaves one where
+            it is.
         y : ignored
 
         Returns
@@ -300,9 +302,12 @@ def _warn_of_convergence(recovery: Recovery) -> None:
     atoms = recovery.atoms
     stopped = [i for i, atom in enumerate(atoms) if not (atom.result.converged or atom.exact)]
     if stopped:
+        # A status names options of solvers, which are not the estimator's.
+        reason = atoms[stopped[0]].result.status.partition(":")[0]
         warnings.warn(
-            f"the solver did not converge for {len(stopped)} of {len(atoms)} atoms: "
-            f"{atoms[stopped[0]].result.status}",
+            f"the solver did not converge for {len(stopped)} of {len(atoms)} atoms ({reason}): "
+            f"fit more samples, or pass a solver with other limits, such as "
+            f"solver=riemtr.PracticalTRM(max_iterations=5000)",
             ConvergenceWarning,
             stacklevel=3,
         )

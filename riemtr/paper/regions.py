@@ -134,7 +134,11 @@ class RunRegions(Summarised):
                 f"{self.steps}: {settled} before the first unconstrained step in region I, "
                 f"{self.steps - settled} from there on"
             )
-        told += f"; {self.warm_up} before on easier costs, left out" if self.warm_up else ""
+        if self.warm_up:
+            told += (
+                f"; {self.warm_up} before on easier costs, left out: runs of ExactTRM and of "
+                f"solvers.PaperTRM have none"
+            )
         stays = "no such step" if settled is None else ("yes" if self.stays else "no")
         which = "bound, with measured constants" if constants.measured else "bound of the theorem"
         return Summary(
@@ -246,7 +250,8 @@ def regions(
     ----------
     result : Result
         Of a run of riemtr's on the problem of the case. A warm-up by continuation is on other
-        costs, and left out.
+        costs, and left out: of a run of :class:`riemtr.PracticalTRM` hardly a step remains. Use
+        :class:`riemtr.ExactTRM`, or :class:`riemtr.solvers.PaperTRM` for the practical method.
     case : riemtr.problems.Case
         Dictionary learning with known coefficients; see :func:`riemtr.theory.frame_of`. The
         dictionary may be the identity, orthogonal, or complete and preconditioned: the chart is

@@ -139,6 +139,30 @@ _SLIPS = (
         "Hoeffding's inequality for an excess of theta p / 8; only the failure probability",
     ),
     Slip(
+        "section II.C, after eqn:SDP_relaxation",
+        "xi is the first n - 1 coordinates of the principal eigenvector",
+        "these, divided by its last coordinate",
+        "else the step comes out short",
+    ),
+    Slip(
+        "section II.C, eqn:SDP_relaxation",
+        "E_{n+1} = e_{n+1} e_{n+1}^*",
+        "E_n = e_n e_n^*",
+        "none: xi is in R^(n-1), and the lifted vector [xi; 1] has n entries",
+    ),
+    Slip(
+        "section II.C, before eqn:SDP_relaxation",
+        "b = U^* grad nabla f",
+        "b = U^* grad f",
+        "none: one gradient too many",
+    ),
+    Slip(
+        "section IV.A, footnote",
+        "positive correlation with the gradient",
+        "negative correlation with the gradient",
+        "else the step along negative curvature climbs first",
+    ),
+    Slip(
         "section I",
         "-|lambda| |delta|^2",
         "-|lambda| |delta|^2 / 2",

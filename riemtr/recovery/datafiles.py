@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ _PATCH_SIZE = 8  # the paper's, section IV.C
 _RECORDINGS = (".fif", ".edf", ".bdf", ".gdf", ".vhdr", ".fdt")
 # Names of columns that number or time the rows, in small letters.
 _INDEX_NAMES = ("", "index", "id", "time", "times", "timestamp", "t", "date", "datetime")
+_HDF5 = (".h5", ".hdf5", ".he5", ".hdf")
 # How the names begin that pandas gives to columns without one.
 _UNNAMED = "unnamed:"
 # Numbers that rise or fall one and all, by chance in one of two million rows.
@@ -63,6 +65,7 @@ class _Wanted(NamedTuple):
     transpose: bool
     drop: tuple[str, ...]
     keep: tuple[str, ...]
+    decimal: str  # the comma; empty for the point
 
 
 class _Content(NamedTuple):
@@ -80,6 +83,7 @@ def read_data(
     transpose: bool = False,
     drop: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
+    decimal: str = ".",
     patch_size: int | None = None,
 ) -> DataFile:
     """Read a data matrix from a file, or cut an image into patches.
@@ -102,6 +106,9 @@ def read_data(
     drop, keep : str or sequence of str
         Columns of a table to leave out, and columns to take though they look like an index or a
         time. One without a name is called by its place, ``column1``; so are rows, ``row1``.
+    decimal : {".", ","}
+        The mark in front of decimals in a table. With commas there, columns are separated by
+        semicolons, tabs or spaces.
     patch_size : int or None
         Side of the patches to cut from an image, 8 if None; for a matrix, that its samples are
         patches of that side.
@@ -113,12 +120,21 @@ def read_data(
     """
     path = Path(source).expanduser()
     suffix = path.suffix.lower()
-    wanted = _Wanted(variable, transpose, _as_names(drop), _as_names(keep))
+    if decimal not in (".", ","):
+        raise ArgumentError("decimal", "be '.' or ','", decimal)
+    comma = decimal.strip(".")
+    wanted = _Wanted(variable, transpose, _as_names(drop), _as_names(keep), comma)
     if suffix in _RECORDINGS or path.name.lower().endswith(".fif.gz"):
         raise ValueError(
             f"{path.name} is a recording in a format that riemtr does not read; in Python, "
             f"numpy.save('Y.npy', mne.io.read_raw({path.name!r}).get_data()) writes one that it "
             f"does"
+        )
+    if suffix in _HDF5:
+        raise ValueError(
+            f"{path.name} is an HDF5 file, which riemtr does not read; in Python, "
+            f"numpy.save('Y.npy', h5py.File({path.name!r})[NAME][:]) writes a file that it reads, "
+            f"with the NAME of the array"
         )
     if suffix in _READERS:
         if not path.is_file():
@@ -269,7 +285,7 @@ class _Table(NamedTuple):
 
 def _read_text(path: Path, wanted: _Wanted) -> _Content:
     _no_variable(path, wanted)
-    table = _table(path)
+    table = _table(path, wanted.decimal)
     _check_named(path, wanted, table)
     taken = [place for place, name in enumerate(table.columns) if name not in wanted.drop]
     left = [place for place, name in enumerate(table.rows) if name not in wanted.drop]
@@ -294,17 +310,18 @@ def _read_text(path: Path, wanted: _Wanted) -> _Content:
             usecols=None if whole else taken,
         )
     except ValueError as error:
-        wrong = _first_mistake(lines, table.separator, taken) or str(error)
+        mistake = _first_mistake(lines, table.separator, taken)
+        wrong, remedy = (mistake, _remedy(mistake)) if mistake else (str(error), "")
         raise ValueError(
             f"{path} must hold rows of numbers, separated by commas, semicolons, tabs or spaces, "
-            f"with a point for decimals and no gaps; got: {wrong}"
+            f"with a point for decimals and no gaps; got: {wrong}{remedy}"
         ) from error
     _ask_about_numbers(path, wanted, matrix, rows, columns, bool(table.heading))
     return _Content(matrix, columns=tuple(columns) if table.heading else ())
 
 
-def _table(path: Path) -> _Table:
-    """Read the lines of a table, and tell a heading from numbers."""
+def _table(path: Path, decimal: str) -> _Table:
+    """Read the lines of a table, and tell a heading from numbers; decimals come after a point."""
     with reading(path, "text in UTF-8"):
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     table = [
@@ -315,7 +332,11 @@ def _table(path: Path) -> _Table:
     if not table:
         raise ValueError(f"{path} must hold numbers; it is empty")
     first = table[0][1]
-    separator = next((mark for mark in "\t;," if mark in first), None)
+    separator = next((mark for mark in "\t;,".rstrip(decimal) if mark in first), None)
+    if decimal:
+        marked = re.compile(rf"(?<=\d){decimal}(?=\d)|(?<![^\s;+-]){decimal}(?=\d)")
+        table = [(number, marked.sub(".", line)) for number, line in table]
+        first = table[0][1]
     heading = [field.strip().strip("\"'") for field in first.split(separator)]
     # One number makes a line of numbers: what else is in it is a gap, to be named and not skipped.
     # But pandas numbers columns without names, and leaves the place above its index empty.
@@ -415,6 +436,18 @@ def _first_mistake(
     return None
 
 
+def _remedy(mistake: str) -> str:
+    """Return the way out of a mistake in a table, in front of which there is a semicolon."""
+    if re.match(r"'[+-]?\d*,\d+(e[+-]?\d+)?'", mistake, re.IGNORECASE):
+        return "; say decimal=',' if the comma stands for the decimal point"
+    if re.match(r"'(|nan|na|n/a|null|none|-|\?)' in", mistake, re.IGNORECASE):
+        return (
+            "; fill the gaps, or leave out the samples that have some: in Python, "
+            "pandas.read_csv(...).dropna().to_csv(..., index=False) does"
+        )
+    return ""
+
+
 _READERS: dict[str, Callable[[Path, _Wanted], _Content]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,
@@ -447,6 +480,9 @@ def _no_variable(path: Path, wanted: _Wanted) -> None:
 
 
 def _no_columns(path: Path, wanted: _Wanted) -> None:
+    if wanted.decimal:
+        needs = f"be left out: {path.name} is no table in text"
+        raise ArgumentError("decimal", needs, wanted.decimal)
     for option, names in (("drop", wanted.drop), ("keep", wanted.keep)):
         if names:
             raise ArgumentError(

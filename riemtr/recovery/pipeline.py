@@ -108,7 +108,9 @@ def recover_dictionary(
         :mod:`riemtr.recovery.refining` has the forms. None leaves them to the linear program.
     seeds : int, optional
         From how many random starts to solve for all rows: the best one is kept, and every row is
-        counted in the others. By default 1 where rows are proved, else 3.
+        counted in the others. By default 3 if that can make rows plausible, else 1: rows that are
+        proved need no further start, and rows whose magnitudes depend on each other are doubtful
+        from any number of starts.
     rank : None, int or "auto"
         As for :func:`riemtr.precondition`: "auto" recovers in the row space of a rank-deficient
         Y, and A is then n x r.

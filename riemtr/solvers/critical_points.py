@@ -126,6 +126,8 @@ class CriticalPoints(Summarised):
         The lowest first.
     spurious : tuple of CriticalPoint
         The minimizers that are no solutions: above the lowest cost, or as ``is_solution`` says.
+    by_cost : bool
+        Whether the cost alone decided which are spurious, since there was no ``is_solution``.
     starts : int
         Random starts, each with an index drawn at random.
     quiet_starts : int
@@ -160,6 +162,7 @@ class CriticalPoints(Summarised):
     euler_characteristic: int | None
     seconds: float
     problem: Problem = field(repr=False)
+    by_cost: bool = True
 
     def __len__(self) -> int:
         return len(self.points)
@@ -245,7 +248,9 @@ class CriticalPoints(Summarised):
 
     def _on_spurious(self) -> str:
         if self.spurious:
-            return f"{plural(len(self.spurious), 'spurious minimizer')} found"
+            number = plural(len(self.spurious), "spurious minimizer")
+            why = " (above the lowest cost; is_solution was not given)" if self.by_cost else ""
+            return f"{number} found{why}"
         return "no spurious minimizer found" if self.minimizers else "no minimizer found"
 
     def _notes(self) -> list[str]:
@@ -332,7 +337,8 @@ def critical_points(
         The Morse indices to look for; all from 0 to the dimension if not given.
     is_solution : callable, optional
         ``is_solution(point)`` says whether a minimizer is one that is wanted; all others are
-        spurious. If not given, minimizers above the lowest cost are.
+        spurious. If not given, all minimizers above the lowest cost are called spurious, also right
+        ones: with sampled data, solutions that are equivalent in expectation differ in cost.
     draw : callable, optional
         ``draw(rng)`` returns a start; ``problem.random_point`` if not given.
     max_rounds : int
@@ -404,6 +410,7 @@ def critical_points(
         survey.euler,
         time.perf_counter() - begun,
         problem,
+        is_solution is None,
     )
 
 

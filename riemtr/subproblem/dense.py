@@ -49,7 +49,9 @@ def solve_subproblem(
     -------
     SubproblemSolution
         The step with its multiplier, KKT residual and smallest eigenvalues. For ``"tcg"`` the
-        multiplier is the least-squares one, and the residual tells how far from exact it is.
+        multiplier is the least-squares one. Its ``kkt_residual`` is about first-order conditions
+        only: a step to a saddle point of the model has residual 0, and is far from the minimiser if
+        ``shifted_min_eigenvalue`` is negative. Compare ``model_decrease`` with that of ``"exact"``.
 
     Examples
     --------

@@ -487,3 +487,21 @@ def test_remarks_of_many_rows_come_once(tmp_path):
     text = words(recover(tmp_path / "noise.npy", "--out", tmp_path / "o"))
     assert text.count("no sparser than noise") == 1
     assert "rows 0-7: no more zeros than any vertex" in text
+
+
+def test_a_table_with_decimal_commas(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(";".join(map(str, row)) for row in Y.T).replace(".", ","))
+    said = recover(path, "--transpose", "--out", tmp_path / "o", "-q")
+    assert said.exit_code == 2
+    assert "--decimal ," in said.output
+    options = ("--transpose", "--decimal", ",", "--out", tmp_path / "o", "-q")
+    assert recover(path, *options).exit_code == 0
+    assert dictionary_error(np.load(tmp_path / "o" / "A.npy"), SAMPLE.dictionary) < 1e-12
+
+
+def test_a_wrong_choice_is_refused_without_words_of_the_library():
+    said = recover("camera", "--out", "x", "--solver", "newton")
+    assert said.exit_code == 2
+    assert "'newton' is not one of" in said.output
+    assert "Value error" not in said.output

@@ -89,3 +89,24 @@ def test_finiteness_is_checked_without_a_temporary_array():
 def test_the_largest_finite_numbers_are_finite():
     Y = np.full((3, 4), np.finfo(np.float64).max)
     np.testing.assert_array_equal(check_data(Y), Y)
+
+
+def test_a_recording_is_refused_with_the_call_that_gives_its_array():
+    class RawArray:
+        """What MNE's recordings are like: neither an array, nor a list of equal rows."""
+
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, item):
+            if item >= 2:
+                raise IndexError
+            return np.zeros((2, item + 1)), np.zeros(3)
+
+        def get_data(self):
+            return np.zeros((2, 3))
+
+    with pytest.raises(
+        TypeError, match=r"of type RawArray: for a recording raw, pass"
+    ):
+        check_data(RawArray())

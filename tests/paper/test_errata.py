@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import riemtr
 from riemtr.theory import slips
 
 
@@ -81,3 +82,25 @@ def test_rounding_threshold_of_the_proof():
     assert sharp < 249.0 / 250.0
     n, theta = 10, 0.01  # below 1/n the printed number of samples is too small for lem:rounding-0
     assert n**2 / theta < n / theta**2
+
+
+def test_the_lifted_minimizer_is_divided_by_its_last_entry():
+    """The solution of the lifted program is [xi; 1][xi; 1]', with n entries for xi in R^(n-1)."""
+    hessian, gradient = np.diag([-1.0, 2.0, 3.0]), np.array([0.3, -1.0, 0.5])
+    xi = riemtr.solve_subproblem(hessian, gradient, radius=0.5).vector
+    lifted = np.append(xi, 1.0)
+    principal = np.linalg.eigh(np.outer(lifted, lifted))[1][:, -1]
+    assert principal.shape == (4,)
+    np.testing.assert_allclose(principal[:-1] / principal[-1], xi)
+    assert np.linalg.norm(principal[:-1]) < 0.95 * np.linalg.norm(xi)
+
+
+def test_negative_curvature_is_followed_against_the_gradient():
+    hessian, gradient = np.diag([-1.0, 2.0]), np.array([1e-3, 0.0])
+
+    def model(step):
+        return gradient @ step + 0.5 * step @ hessian @ step
+
+    along = np.array([0.1, 0.0])  # with positive correlation
+    assert model(-along) < model(along)
+    assert riemtr.solve_subproblem(hessian, gradient, radius=0.1).vector @ gradient < 0.0

@@ -297,3 +297,43 @@ def test_row_names_of_r_are_no_numbers(tmp_path, quote):
         read(path)
     expected = [[1.5, 1.25], [2.5, 2.25], [3.5, 3.25]]
     np.testing.assert_array_equal(read(path, drop="column1").matrix, expected)
+
+
+@pytest.mark.parametrize("separator", [";", "\t", " "])
+@pytest.mark.parametrize("heading", [True, False])
+def test_decimal_commas(tmp_path, separator, heading):
+    """As a German Excel writes them; names may hold commas."""
+    Y = np.random.default_rng(0).standard_normal((20, 3)) * [1.0, 1e-9, 1e6]
+    path = tmp_path / "table.csv"
+    rows = [separator.join(str(value).replace(".", ",") for value in row) for row in Y]
+    names = separator.join(["a,1", "b", "c"])
+    path.write_text("\n".join([names, *rows] if heading else rows))
+    found = read_data(str(path), transpose=True, decimal=",")
+    np.testing.assert_array_equal(found.matrix, Y.T)
+    assert found.names == (("a,1", "b", "c") if heading else ())
+    if separator != " ":
+        with pytest.raises(ValueError, match="say decimal=',' if the comma stands for"):
+            read_data(str(path), transpose=True)
+
+
+def test_decimal_commas_are_for_tables(tmp_path):
+    np.save(tmp_path / "Y.npy", np.ones((2, 3)))
+    for source in (str(tmp_path / "Y.npy"), "camera"):
+        with pytest.raises(ValueError, match="decimal must be left out"):
+            read_data(source, decimal=",")
+    with pytest.raises(ValueError, match=r"decimal must be '\.' or ','"):
+        read_data(str(tmp_path / "Y.npy"), decimal=";")
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "n/a", "?"])
+def test_a_gap_is_refused_with_a_remedy(tmp_path, gap):
+    path = tmp_path / "table.csv"
+    path.write_text(f"a,b\n1.0,2.0\n3.0,{gap}\n0.0,1.0\n")
+    with pytest.raises(ValueError, match=r"in line 3, field 2; fill the gaps, or leave out"):
+        read_data(str(path))
+
+
+def test_hdf5_files_are_refused_in_our_own_words(tmp_path):
+    (tmp_path / "x.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(ValueError, match=r"x.h5 is an HDF5 file, which riemtr does not read; in"):
+        read_data(str(tmp_path / "x.h5"))

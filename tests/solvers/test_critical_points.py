@@ -137,7 +137,7 @@ def test_a_known_spurious_minimizer_is_found():
         (1, pytest.approx(0.0025)),
     ]
     assert [tuple(each.point.round(6)) for each in found.spurious] == [(1.0, 0.0)]
-    assert "1 spurious minimizer found" in repr(found)
+    assert "1 spurious minimizer found (above the lowest cost; is_solution was not" in repr(found)
     assert "no spurious minimizer found" in repr(critical_points(tilted(3.0), starts=20))
 
 
