@@ -15,6 +15,7 @@ import scipy.sparse
 
 import riemtr
 import riemtr.recovery.complement as complement
+import riemtr.recovery.passes as passes
 import riemtr.recovery.pipeline as pipeline
 from riemtr.data import (
     BernoulliGaussian,
