@@ -70,7 +70,10 @@ class Complement:
         self.task, self.known = task, known
         self.basis = np.eye(task.white.rank)
         if known:
-            self.basis = np.linalg.qr(columns(known), mode="complete")[0][:, len(known) :]
+            # Beside a row of ones the basis is that of the other coordinates, in their order.
+            turn, factor = np.linalg.qr(np.column_stack([columns(known), self.basis]))
+            signs = np.where(factor.diagonal() < 0.0, -1.0, 1.0)
+            self.basis = (turn * signs)[:, len(known) :]
         self._parts: dict[Part, tuple[Blocks, np.ndarray]] = {}
 
     def name(self, name: str) -> str:

@@ -186,14 +186,21 @@ def _refined(task: Task, rows: Sequence[Atom], look: Look | None) -> tuple[list[
     best = min(range(len(starts)), key=lambda start: refined[start].cost)
     every = [around.basis @ each.directions for each in refined]
     again = came_back(every[best], [each for start, each in enumerate(every) if start != best])
+    known = [row for row in exact if not row.zeros]  # the row of ones, which has no atom
+    data, samples, inner = task.data, task.samples, np.eye(task.white.rank)
+    if known:
+        inner = Complement(task, known).basis
+        data = data.mapped(_turned, inner.T, rows=inner.shape[1]).kept()
+        samples = inner.T @ samples
     directions, errors = beside(
         refined[best],
-        around.basis,
-        [row.direction for row in exact if row.zeros],
-        task.white.inverse,
-        task.data,
-        task.samples,
+        inner.T @ around.basis,
+        [inner.T @ row.direction for row in exact if row.zeros],
+        task.white.inverse @ inner,
+        data,
+        samples,
     )
+    directions = inner @ directions
     depends = dependence(directions.T @ task.samples)
     others = [
         replace(
@@ -204,7 +211,6 @@ def _refined(task: Task, rows: Sequence[Atom], look: Look | None) -> tuple[list[
         )
         for i, solve in enumerate(starts[best])
     ]
-    known = [row for row in exact if not row.zeros]
     atoms = [*(row for row in exact if row.zeros), *others]
     return [
         *known,
