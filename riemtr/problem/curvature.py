@@ -436,8 +436,22 @@ class Curvature:
             self.bend = here.inner(direction, self.image)
             self.widen(self.bend - self.min_eigenvalue)
             return
-        self._direction, value, expected = krylov.best_kept()
-        self.widen(self._residual(self._direction, value) - expected)
+        self._direction, value, expected, image = krylov.best_kept()
+        if image is not None and self._is_consistent(krylov):
+            self.image, self.bend = image, value
+        else:
+            self.widen(self._residual(self._direction, value) - expected)
+
+    def _is_consistent(self, krylov: Krylov) -> bool:
+        """Whether products fit each other to rounding, so that one more would tell nothing new.
+
+        An error of a product shows in its inner product with one vector by its share of the root of
+        the dimension.
+        """
+        here = self._here
+        error = math.sqrt(here.manifold.dim) * krylov.asymmetry
+        exact = here.hessian_kind != "differences" and krylov.steps > 1
+        return exact and error <= _ROUNDINGS * accuracy_of(here) * self.size
 
     def _is_followed(self, direction: np.ndarray | None, threshold: Threshold) -> bool:
         """Take a direction to follow out of a saddle, if a product confirms its curvature."""

@@ -508,7 +508,9 @@ class Line:
             if ladder is not None:
                 best = min((measure(each) for each in self.ladders), key=lambda m: m.error)
                 scale = max(abs(best.value), abs(stated)) if math.isfinite(best.error) else 0.0
-                if best.error <= max(RULE.resolved * scale, enough) and ladder.tells:
+                # Costs that are the same over the longest lengths are so over shorter ones.
+                clear = ladder.tells or length == longest
+                if best.error <= max(RULE.resolved * scale, enough) and clear:
                     break
                 shown = RULE.noise * ladder.own_noise > ladder.rounding
                 if not (shown and len(self.ladders) == 1):

@@ -261,17 +261,24 @@ class Krylov:
             near, far = (near, middle) if self.excludes(smallest - middle) else (middle, far)
         return far
 
-    def best_kept(self) -> tuple[np.ndarray, float, float]:
+    def best_kept(self) -> tuple[np.ndarray, float, float, np.ndarray | None]:
         """Return the unit vector of the smallest curvature among the combinations of kept vectors.
 
         The curvature along it and the norm of its residual come second and third. All are those of
-        the smallest Ritz value where all vectors were kept.
+        the smallest Ritz value where all vectors were kept; the image under the Hessian, which
+        comes last, is then that of the products that were taken.
         """
         stored = len(self._kept)
         value, _, coefficients = self._ends(stored)
-        residual = self.offdiagonal[stored - 1] * abs(float(coefficients[-1]))
+        residual = self.offdiagonal[stored - 1] * float(coefficients[-1])
         total = self._combined(coefficients)
-        return total / total.real.dtype.type(self._here.norm(total)), value, residual
+        length = total.real.dtype.type(self._here.norm(total))
+        direction, image = total / length, None
+        if stored == self.steps and (self.exhausted or not self.at_limit):
+            image = value * direction
+            if not self.exhausted:
+                image = image + (residual / length) * self._vector
+        return direction, value, abs(residual), image
 
     def descent(self, smallest: float) -> np.ndarray | None:
         """Return a unit vector of about the smallest Ritz value that needs no second pass.

@@ -225,7 +225,8 @@ class Run:
 
     def accept(self, here: Evaluation, there: Evaluation, step: Step) -> Evaluation:
         """Go to the point that a step leads to."""
-        there.past_sizes = there.sizes(1.0)
+        if not there.manifold.bounded:  # where a point may be of any size
+            there.past_sizes = there.sizes(1.0)
         self.consistency.note(here, there, step)
         cost, size, best = there.cost, there.gradient_norm, self.best
         noise = _ROUNDINGS * here.noise
