@@ -1,13 +1,13 @@
-r"""The density of each row: a mixture of two Gaussians, fitted to the row.
+r"""The density of each row: a mixture of a few Gaussians, fitted to the row.
 
 One above the other, a narrow and a wide one, they are the paper's model under noise (a coefficient
-is noise alone, or drawn and noise), and any other peaked density nearly; side by side they are a
-flat density, and of different weights a skewed one. A row that is Gaussian has two equal ones. The
-logarithm of the likelihood of rows with such densities has its largest value, in expectation, at
-the true unmixing matrix if sources are independent, whatever their densities: a density that fits
-badly costs accuracy, and no more.
+is noise alone, or drawn and noise); more of them are any other peaked density nearly, side by side
+they are a flat density, and of different weights a skewed one. The logarithm of the likelihood of
+rows with such densities has its largest value, in expectation, at the true unmixing matrix if
+sources are independent, whatever their densities: a density that fits badly costs accuracy, and no
+more.
 
-Each density has a place, so that constants added to rows change nothing.
+Each component has a place, so that constants added to rows change nothing.
 """
 
 from __future__ import annotations
@@ -20,100 +20,105 @@ import numpy as np
 from riemtr.problems.surrogates import Derivatives
 
 # Rounds of expectation maximization, and the gain of log-likelihood per sample where they end.
-_MOST_ROUNDS = 200
-_SETTLED = 1e-7
+_MOST_ROUNDS = 100
+_SETTLED = 1e-6
 # Samples that a density is fitted to, whose parameters are then known to a percent, and the bins
 # of neighbours that stand for them.
 _FITTED_SAMPLES = 2**15
-_BINS = 512
+_BINS = 128
+# Components of a density, and of one that two fit clearly worse.
+_FEW, _SOME = 2, 4
 # Share of the samples that a component keeps, so that none vanishes.
 _LEAST_SHARE = 0.02
 # The least width of a component over that of the row: what single precision resolves.
 _NARROWEST = 1e-4
-# A logarithm whose exponential single precision holds.
-_LARGEST = 80.0
-# Where the fits begin, for rows of mean square 1: variances of a peaked density, and the distance
-# from the middle of the two parts of a flat one, which has the kurtosis of a uniform density.
+# Where the fits begin, for rows of mean square 1: the variances of a peaked density.
 _PEAKED = (0.1, 2.0)
-_APART = 0.6**0.25
+
+Fit = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""The log-likelihood per sample of each row, then shares, means and variances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Densities:
-    r"""Minus the log-likelihood of rows, each with a mixture of two Gaussians.
+    r"""Minus the log-likelihood of rows, each with a mixture of Gaussians.
 
-    .. math:: h(z) = -\log\left(s\,N(z; m_1, v_1) + (1 - s)\,N(z; m_2, v_2)\right)
+    .. math:: h(z) = -\log\sum_k s_k\,N(z; m_k, v_k)
 
     Parameters
     ----------
-    share : ndarray, shape (rows,)
-        s, of the narrower component.
-    means, variances : ndarray, shape (2, rows)
+    shares, means, variances : ndarray, shape (components, rows)
+        s, m and v; the component of the largest density comes first.
     """
 
-    share: np.ndarray
+    shares: np.ndarray
     means: np.ndarray
     variances: np.ndarray
 
     def derivatives(self, rows: np.ndarray) -> Derivatives:
         """Return h, h' and h'' of every entry."""
         kind = rows.dtype.type
-        first, second = self._logarithms()
-        sharp, flat = ((1.0 / each[:, None]).astype(kind) for each in self.variances)
-        one, other = (rows - mean[:, None].astype(kind) for mean in self.means)
-        slope_one, slope_other = one * sharp, other * flat
-        one *= slope_one
-        other *= slope_other
-        one *= kind(-0.5)
-        other *= kind(-0.5)
-        one += first[:, None].astype(kind)
-        other += second[:, None].astype(kind)
-        # The larger of the two logarithms, and what the other one adds: nothing cancels.
-        value = np.maximum(one, other)
-        one -= other
-        np.abs(one, out=other)
-        weight = np.exp(-other, out=other)
-        value += np.log1p(weight)
-        np.negative(value, out=value)
-        posterior = np.where(one > 0.0, kind(1.0), weight)
-        posterior /= 1.0 + weight
-        step = slope_one - slope_other
-        slope = slope_other + posterior * step
-        step *= step
-        step *= posterior * (1.0 - posterior)
-        bend = flat + posterior * (sharp - flat)
-        bend -= step
-        return value, slope, bend
+        value, logarithms, slopes = None, [], []
+        for level, mean, variance in zip(self.levels, self.means, self.variances, strict=True):
+            distance = rows - mean[:, None].astype(kind)
+            slopes.append(distance * (1.0 / variance)[:, None].astype(kind))
+            distance *= slopes[-1]
+            distance *= kind(-0.5)
+            distance += level[:, None].astype(kind)
+            logarithms.append(distance)
+            value = distance.copy() if value is None else np.maximum(value, distance, out=value)
+        assert value is not None
+        total, slope, bend = np.zeros((3, *rows.shape), dtype=rows.dtype)
+        for logarithm, own, variance in zip(logarithms, slopes, self.variances, strict=True):
+            logarithm -= value  # of the largest one is the rest taken: nothing overflows
+            weight = np.exp(logarithm, out=logarithm)
+            total += weight
+            curvature = own * own
+            own *= weight
+            slope += own
+            curvature -= (1.0 / variance)[:, None].astype(kind)
+            curvature *= weight
+            bend -= curvature
+        slope /= total
+        bend /= total
+        bend += slope * slope
+        value += np.log(total)
+        return np.negative(value, out=value), slope, bend
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The logarithms of the components at their means, shape (components, rows)."""
+        return np.log(self.shares) - 0.5 * np.log(2.0 * math.pi * self.variances)
 
     @property
     def sharpest(self) -> float:
         """The least width of a component over that of its row."""
-        spread = np.abs(self.means[0] - self.means[1]) + np.sqrt(self.variances.max(axis=0))
+        spread = np.ptp(self.means, axis=0) + np.sqrt(self.variances.max(axis=0))
         return float((np.sqrt(self.variances.min(axis=0)) / spread).min())
 
     def narrow_parts(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows around their narrower component, times its posterior, and that by itself."""
+        """Return rows around their densest component, times its posterior, and that by itself."""
         kind = rows.dtype.type
-        centred, logarithms = [], []
-        for level, mean, variance in zip(
-            self._logarithms(), self.means, self.variances, strict=True
-        ):
-            centred.append(rows - mean[:, None].astype(kind))
-            precision = (-0.5 / variance)[:, None].astype(kind)
-            logarithms.append(centred[-1] ** 2 * precision + level[:, None].astype(kind))
-        ratio = np.clip(logarithms[1] - logarithms[0], -_LARGEST, _LARGEST)
-        posterior = 1.0 / (1.0 + np.exp(ratio))
-        return centred[0] * posterior, posterior
-
-    def _logarithms(self) -> tuple[np.ndarray, np.ndarray]:
-        constants = -0.5 * np.log(2.0 * math.pi * self.variances)
-        return np.log(self.share) + constants[0], np.log(1.0 - self.share) + constants[1]
+        centred = rows - self.means[0][:, None].astype(kind)
+        precision = (-0.5 / self.variances[0])[:, None].astype(kind)
+        posterior = centred**2 * precision
+        posterior += self.levels[0][:, None].astype(kind)
+        posterior += self.derivatives(rows)[0]
+        np.exp(posterior, out=posterior)
+        return centred * posterior, posterior
 
     @staticmethod
-    def fitted(rows: np.ndarray) -> Densities:
+    def fitted(rows: np.ndarray, near: Densities | None = None) -> Densities:
         """Return the densities that fit rows best, by expectation maximization.
 
-        Each row is fitted from a peaked density and from a flat one, and keeps the likelier.
+        Rows are fitted from a peaked density and from a flat one, of two components each, and keep
+        the likelier.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (rows, samples)
+        near : Densities, optional
+            Where to begin instead, with as many components.
 
         Examples
         --------
@@ -121,32 +126,49 @@ class Densities:
         >>> noise, sparse, flat = rng.standard_normal((3, 20000))
         >>> sparse[rng.random(20000) < 0.7] = 0.0
         >>> fit = Densities.fitted(np.array([0.1 * noise + sparse, np.sign(flat) + 0.5 * noise]))
-        >>> fit.share.round(1), np.sqrt(fit.variances[0]).round(1), fit.means[0].round(1)
-        (array([0.7, 0.5]), array([0.1, 0.5]), array([0., 1.]))
+        >>> fit.shares[0].round(1), np.sqrt(fit.variances[0]).round(1), fit.means[0].round(1)
+        (array([0.7, 0.5]), array([0.1, 0.5]), array([ 0., -1.]))
         """
-        step = max(rows.shape[1] // _FITTED_SAMPLES, 1)
-        some = rows[:, ::step].astype(np.float64)
-        centre = some.mean(axis=1, keepdims=True)
-        size = some.std(axis=1, keepdims=True)
-        size = np.where(size > 0.0, size, 1.0)
-        bins = Bins.of((some - centre) / size)
-        n = len(some)
-        half, middle = np.full(n, 0.5), np.median(bins.means, axis=1)
-        peaked = (half, np.array([middle, middle]), np.outer(_PEAKED, np.ones(n)))
-        flat = (half, np.outer([-_APART, _APART], np.ones(n)), np.full((2, n), 1.0 - _APART**2))
-        fits = [_maximized(bins, *start) for start in (peaked, flat)]
-        better = fits[1][0] > fits[0][0]
-        share, means, variances = (
-            np.where(better, flat_one, peaked_one)
-            for peaked_one, flat_one in zip(fits[0][1:], fits[1][1:], strict=True)
-        )
-        swapped = variances[0] > variances[1]
-        share = np.where(swapped, 1.0 - share, share)
-        means, variances = (
-            np.where(swapped, each[::-1], each)
-            for each in (means * size.T + centre.T, variances * size.T**2)
-        )
-        return Densities(share, means, variances)
+        bins = Bins.of(rows)
+        if near is None:
+            return bins.density(_likeliest(bins, _FEW))
+        means = (near.means - bins.centre) / bins.size
+        return bins.density(_maximized(bins, near.shares, means, near.variances / bins.size**2))
+
+    @staticmethod
+    def finer(rows: np.ndarray, coarse: Densities) -> Densities | None:
+        """Return densities of more components than coarse ones have, if a row asks for them.
+
+        They are likelier for a row by more than they make any row, by Schwarz's criterion. Rows
+        that are far from their sources have spikes, to which more components would lead.
+        """
+        bins = Bins.of(rows)
+        fine = _likeliest(bins, _SOME)
+        value = -coarse.derivatives(rows)[0].mean(axis=1) + np.log(bins.size)
+        margin = 1.5 * (_SOME - _FEW) * math.log(bins.samples) / bins.samples
+        return bins.density(fine) if np.any(fine[0] > value + margin) else None
+
+
+def _starts(bins: Bins, components: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return shares, means and variances of a peaked density and of a flat one."""
+    rows = len(bins.means)
+    shares = np.full((components, rows), 1.0 / components)
+    middle = np.tile(np.median(bins.means, axis=1), (components, 1))
+    peaked = np.outer(np.geomspace(*_PEAKED, components), np.ones(rows))
+    places = (2.0 * np.arange(components) + 1.0) / components - 1.0
+    # Equal parts of an even density of mean square 1.
+    flat = np.outer(math.sqrt(3.0) * places, np.ones(rows))
+    return [(shares, middle, peaked), (shares, flat, np.full_like(flat, components**-2.0))]
+
+
+def _likeliest(bins: Bins, components: int) -> Fit:
+    """Return the likelier of the fits that begin at a peaked density and at a flat one."""
+    one, other = (_maximized(bins, *start) for start in _starts(bins, components))
+    better = other[0] > one[0]
+    value, shares, means, variances = (
+        np.where(better, theirs, ours) for ours, theirs in zip(one, other, strict=True)
+    )
+    return value, shares, means, variances
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,50 +180,71 @@ class Bins:
     weights : ndarray, shape (bins,)
         The share of the samples in each bin.
     means, squares : ndarray, shape (rows, bins)
-        The means of the numbers and of their squares.
+        The means of the numbers and of their squares, for rows of mean 0 and mean square 1.
+    centre, size : ndarray, shape (rows,)
+        The means and deviations of the rows.
+    samples : int
+        How many there are in all bins.
     """
 
     weights: np.ndarray
     means: np.ndarray
     squares: np.ndarray
+    centre: np.ndarray
+    size: np.ndarray
+    samples: int
 
     @staticmethod
     def of(rows: np.ndarray) -> Bins:
-        """Return the bins of rows, of equally many neighbours each."""
-        ordered = np.sort(rows, axis=1)
-        count = rows.shape[1]
+        """Return the bins of rows, of equally many neighbours each, or of some of the samples."""
+        some = rows[:, :: max(rows.shape[1] // _FITTED_SAMPLES, 1)].astype(np.float64)
+        centre, size = some.mean(axis=1), some.std(axis=1)
+        size = np.where(size > 0.0, size, 1.0)
+        ordered = np.sort((some - centre[:, None]) / size[:, None], axis=1)
+        count = some.shape[1]
         first = np.linspace(0, count, min(_BINS, count), endpoint=False).astype(int)
         sizes = np.diff(first, append=count)
         means, squares = (
             np.add.reduceat(each, first, axis=1) / sizes for each in (ordered, ordered**2)
         )
-        return Bins(sizes / count, means, squares)
+        return Bins(sizes / count, means, squares, centre, size, count)
 
-
-def _maximized(
-    bins: Bins, share: np.ndarray, means: np.ndarray, variances: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the log-likelihood per sample with the parameters that make it largest nearby."""
-    rows, squares = bins.means, bins.squares
-    totals = np.array([rows @ bins.weights, squares @ bins.weights])
-    before = np.full(len(rows), -np.inf)
-    for _ in range(_MOST_ROUNDS):
-        first, second = Densities(share, means, variances)._logarithms()
-        one, other = (
-            level[:, None]
-            - 0.5 * (squares - 2.0 * mean[:, None] * rows + mean[:, None] ** 2) / variance[:, None]
-            for level, mean, variance in zip((first, second), means, variances, strict=True)
+    def density(self, fit: Fit) -> Densities:
+        """Return the densities of the rows themselves."""
+        _, shares, means, variances = fit
+        order = np.argsort(-(np.log(shares) - 0.5 * np.log(variances)), axis=0, kind="stable")
+        shares, means, variances = (
+            np.take_along_axis(each, order, axis=0) for each in (shares, means, variances)
         )
-        likelihood = np.logaddexp(one, other)
-        value = likelihood @ bins.weights
-        if np.all(value - before < _SETTLED):
+        return Densities(shares, means * self.size + self.centre, variances * self.size**2)
+
+
+def _maximized(bins: Bins, shares: np.ndarray, means: np.ndarray, variances: np.ndarray) -> Fit:
+    """Return the log-likelihood per sample with the parameters that make it largest nearby."""
+    shares, means, variances = (np.array(each) for each in (shares, means, variances))
+    value = np.full(len(bins.means), -np.inf)
+    active = np.arange(len(value))  # rows that are not settled
+    for _ in range(_MOST_ROUNDS):
+        rows, squares = bins.means[active], bins.squares[active]
+        mean, variance = means[:, active, None], variances[:, active, None]
+        logarithms = squares - 2.0 * mean * rows + mean**2
+        logarithms *= -0.5 / variance
+        logarithms += np.log(shares[:, active, None]) - 0.5 * np.log(2.0 * math.pi * variance)
+        largest = logarithms.max(axis=0)
+        posteriors = np.exp(logarithms - largest)
+        total = posteriors.sum(axis=0)
+        likelihood = (largest + np.log(total)) @ bins.weights
+        posteriors *= bins.weights / total
+        inside = posteriors.sum(axis=2)
+        first = np.einsum("kij,ij->ki", posteriors, rows) / np.maximum(inside, _LEAST_SHARE**2)
+        second = np.einsum("kij,ij->ki", posteriors, squares) / np.maximum(inside, _LEAST_SHARE**2)
+        moving = likelihood - value[active] >= _SETTLED
+        value[active] = likelihood
+        inside = np.maximum(inside, _LEAST_SHARE)
+        shares[:, active] = inside / inside.sum(axis=0)
+        means[:, active] = first
+        variances[:, active] = np.maximum(second - first**2, _NARROWEST**2)
+        active = active[moving]
+        if not len(active):
             break
-        before = value
-        posterior = np.exp(one - likelihood) * bins.weights
-        inside = np.clip(posterior.sum(axis=1), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
-        within = np.array([(posterior * each).sum(axis=1) for each in (rows, squares)])
-        share = inside
-        means = np.array([within[0] / inside, (totals[0] - within[0]) / (1.0 - inside)])
-        spread = np.array([within[1] / inside, (totals[1] - within[1]) / (1.0 - inside)])
-        variances = np.maximum(spread - means**2, _NARROWEST**2)
-    return value, share, means, variances
+    return value, shares, means, variances

@@ -59,6 +59,11 @@ class Rows:
         return self.some_exact or any(2 * row.forced < self.others for row in self.sparse)
 
     @property
+    def has_repeats(self) -> bool:
+        """Whether rows only complete the dictionary, so that they depend on others."""
+        return any(row.repeats for row in self.atoms)
+
+    @property
     def has_sparse_exact(self) -> bool:
         """Whether an exact row has a good share of zeros."""
         return any(row.exact for row in self.sparse)
@@ -154,8 +159,8 @@ OF_ESTIMATES: tuple[tuple[Doubt, ...], ...] = (
         Doubt(
             "like noise",
             lambda row, rows: rows.is_flat(row) and rows.are_like_noise,
-            "no more zeros than any vertex of the linear program has, and otherwise no sparser and "
-            "no flatter than noise can be made whose samples are as long",
+            "no more zeros than any vertex of the linear program has, and otherwise it is "
+            "no sparser than noise can be made whose samples are as long, and no flatter",
         ),
     ),
     (Doubt("dependent", lambda row, rows: _has_error(row, rows) and rows.depend, _DEPENDENT),),
@@ -209,7 +214,9 @@ OF_EXACT: tuple[tuple[Doubt, ...], ...] = (
         Doubt(
             "dependent",
             lambda row, rows: (
-                rows.depend if row.unproved else rows.is_dependent(row) and not rows.all_exact
+                rows.depend
+                if row.unproved
+                else rows.is_dependent(row) and not (rows.all_exact or rows.has_repeats)
             ),
             _DEPENDENT,
         ),

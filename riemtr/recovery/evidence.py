@@ -451,8 +451,9 @@ class Inspector:
 def dependence(rows: np.ndarray, per_chance: bool = True) -> np.ndarray:
     """Return how far the magnitude of every row depends on the others'.
 
-    It is the root mean square of the correlations of its magnitudes with those of the others,
-    over what chance makes it, unless that is not asked for: some 1 for independent rows.
+    It is the root mean square of the correlations of its magnitudes with those of the others, over
+    what chance makes it, unless that is not asked for, or that of its entries with theirs, if that
+    is more: some 1 for independent rows.
 
     Examples
     --------
@@ -471,8 +472,11 @@ def dependence(rows: np.ndarray, per_chance: bool = True) -> np.ndarray:
     # Sparse rows are silent together now and then, and without these samples they would exclude
     # each other; with silence added to the data they would go together.
     parts = (size,) if there.all() else (size, size[:, there])
-    seen = [over_chance(part) if per_chance else _correlations(part) for part in parts]
-    return min(seen, key=lambda each: float(each.sum()))
+    if not per_chance:
+        return min((_correlations(part) for part in parts), key=np.sum)
+    seen = min((over_chance(part) for part in parts), key=np.sum)
+    # Rows that their zeros determine may be correlated, as sums and differences of sources are.
+    return np.maximum(seen, over_chance(np.copysign(size, rows)))
 
 
 def _correlations(series: np.ndarray) -> np.ndarray:

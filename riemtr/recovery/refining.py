@@ -170,7 +170,9 @@ def beside(
     centred = data.mapped(_moved_by, -mean, rows=len(mean)).kept()
     every = np.column_stack([*exact, directions])
     for _ in range(_STEPS):
-        densities = Densities.fitted(every.T @ (samples - mean[:, None]))
+        rows = every.T @ (samples - mean[:, None])
+        densities = Densities.fitted(rows)
+        densities = Densities.finer(rows, densities) or densities
         moments = Moments.of(centred, every, densities)
         step = moments.slopes / np.outer(moments.bend, moments.square)
         every[:, known:] -= every[:, :known] @ step[known:, :known].T
@@ -250,7 +252,7 @@ def _likeliest(
     iterations += taken
     smooth = point
     densities = Densities.fitted(point.T @ some)
-    variances = None
+    source, finer, variances = narrow, None, None  # fine densities come last
     for _ in range(_MOST_FITS):
         source = narrow if densities.sharpest > _SHARP else wide
         before, (point, taken) = point, _descend(full_problem(source, densities), point)
@@ -258,8 +260,14 @@ def _likeliest(
         if variances is None:
             variances = Moments.of(source, point, densities).full(0.0 * point).variances
         elif _moved(before, point, variances) < _SETTLED:
-            break
-        densities = Densities.fitted(point.T @ some)
+            if finer is not None:
+                break
+            finer = Densities.finer(point.T @ some, densities)
+            if finer is None:
+                break
+            densities = finer
+            continue
+        densities = Densities.fitted(point.T @ some, near=densities)
     errors = Moments.of(source, point, densities).full(noise_covariance(source, point, densities))
     form, sizes = "likelihood of independent rows", errors.of_atoms(inverse, point)
     by_chance = replace(errors, bias=0.0 * errors.bias).of_atoms(inverse, point)
@@ -328,7 +336,7 @@ def _flat_rows_apart(data: Samples, point: np.ndarray) -> tuple[np.ndarray, int]
 def _moved(before: np.ndarray, after: np.ndarray, variances: np.ndarray) -> float:
     """Return how far rows moved, over their standard errors."""
     change = np.linalg.solve(before, after).T
-    change = change / np.diagonal(change)[:, None]
+    change = change / np.linalg.norm(change, axis=1, keepdims=True)
     np.fill_diagonal(change, 0.0)
     known = np.isfinite(variances) & (variances > 0.0)
     return float(np.sqrt(np.mean(change[known] ** 2 / variances[known]))) if known.any() else 0.0

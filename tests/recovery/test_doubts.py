@@ -89,7 +89,7 @@ def test_of_rows_no_sparser_than_noise_one_is_what_the_others_leave_and_two_are_
     assert doubts(rows[3], Rows(rows, samples(1000))) == ()
     rows[2] = row([0, 0, 1, 0], flatness=0.99)
     together = Rows(rows, samples(1000))
-    assert "no flatter than noise" in doubts(rows[3], together)[0]
+    assert "no sparser than noise" in doubts(rows[3], together)[0]
     assert doubts(rows[0], together) == ()
 
 
