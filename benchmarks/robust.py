@@ -221,9 +221,9 @@ def dense_data(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return A, Y + 0.05 * np.sqrt(np.mean(Y**2)) * rng.standard_normal(Y.shape)
 
 
-def amari(W: np.ndarray, A: np.ndarray) -> float:
-    """Return the Amari distance, zero if W A is a permutation with scales."""
-    squares = (W @ A) ** 2
+def amari(W: np.ndarray, A: np.ndarray, Y: np.ndarray) -> float:
+    """Return the Amari distance, for rows of variance 1: zero if W A is a permutation."""
+    squares = (W @ A / (W @ Y).std(axis=1, keepdims=True)) ** 2
     parts = (np.sum(each.sum(axis=1) / each.max(axis=1) - 1.0) for each in (squares, squares.T))
     return float(sum(parts)) / (2 * len(A))
 
@@ -266,12 +266,12 @@ def dense(names: list[str], seeds: int) -> None:
             begin = time.perf_counter()
             found = recover_dictionary(Y, rng=seed)
             seconds["riemtr"].append(time.perf_counter() - begin)
-            distances["riemtr"].append(amari(found.unmixing, A))
+            distances["riemtr"].append(amari(found.unmixing, A, Y))
             for method, variants in ica(Y).items():
                 outcomes = []
                 for variant in variants:
                     begin = time.perf_counter()
-                    outcomes.append((amari(variant(), A), time.perf_counter() - begin))
+                    outcomes.append((amari(variant(), A, Y), time.perf_counter() - begin))
                 least, time_taken = min(outcomes)
                 distances[method].append(least)
                 seconds[method].append(time_taken)

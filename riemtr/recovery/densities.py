@@ -139,13 +139,13 @@ class Densities:
     def finer(rows: np.ndarray, coarse: Densities) -> Densities | None:
         """Return densities of more components than coarse ones have, if a row asks for them.
 
-        They are likelier for a row by more than they make any row, by Schwarz's criterion. Rows
+        They are likelier for a row by more than they make any row, by Akaike's criterion. Rows
         that are far from their sources have spikes, to which more components would lead.
         """
         bins = Bins.of(rows)
         fine = _likeliest(bins, _SOME)
         value = -coarse.derivatives(rows)[0].mean(axis=1) + np.log(bins.size)
-        margin = 1.5 * (_SOME - _FEW) * math.log(bins.samples) / bins.samples
+        margin = 3.0 * (_SOME - _FEW) / bins.samples
         return bins.density(fine) if np.any(fine[0] > value + margin) else None
 
 

@@ -30,6 +30,8 @@ from riemtr.recovery.densities import Densities
 
 # Standard errors by which two rows must be told apart, and that a plausible error may be off by.
 DEVIATIONS = 4.0
+# A mean square that no row has.
+_TINY = 1e-300
 # The curvature, of rows of mean square 1, below which orthogonal rows are not told apart.
 _LEAST_CURVATURE = 1e-3
 
@@ -174,6 +176,27 @@ class Errors:
         off = ~np.eye(len(variances), dtype=bool)
         return Errors(*(np.where(off, each, 0.0) for each in (variances, gains, common, bias)))
 
+    def scaled(self, point: np.ndarray) -> Errors:
+        """Return the errors of rows whose directions, the columns of a point, have length 1."""
+        size = np.linalg.norm(point, axis=0)
+        scale = size[None, :] / size[:, None]  # t_ij goes with row j over row i
+        return Errors(self.variances * scale**2, self.gains * scale, self.common, self.bias * scale)
+
+    @property
+    def by_chance(self) -> float:
+        """The sum of the variances that are known."""
+        return float(np.sum(self.variances[np.isfinite(self.variances)]))
+
+    @property
+    def biased(self) -> float:
+        """The sum of the squares of the bias."""
+        return float(np.sum(self.bias**2))
+
+    @property
+    def of_rows(self) -> float:
+        """The mean square of what rows have of other sources, as far as it is known."""
+        return self.by_chance + self.biased
+
     def of_atoms(self, inverse: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return the standard error of every atom, relative to its length; NaN where not known.
 
@@ -269,7 +292,11 @@ def noise_covariance(data: Samples, point: np.ndarray, densities: Densities) -> 
     """
     directions = np.ascontiguousarray(point.T, dtype=data.dtype)
     products, weights = data.total(_small, directions, densities)
-    return products / np.maximum(weights, 1.0)
+    found = products / np.maximum(weights, 1.0)
+    # What counts as small is less than all of the narrow component where that is not far from the
+    # others; but the variance of all of it is known.
+    size = np.sqrt(densities.variances[0] / np.maximum(np.diagonal(found), _TINY))
+    return found * np.outer(size, size)
 
 
 def _small(

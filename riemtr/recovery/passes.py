@@ -246,7 +246,6 @@ def _record(around: Complement, begin: np.ndarray) -> Record:
         around.basis.T @ begin,
         task.plan.refine,
         scaled(task.plan.surrogate, 1.0 / task.scale),
-        task.white.inverse.astype(np.float64) @ around.basis,
     )
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from riemtr.problems.joint_dictionary import (
 from riemtr.problems.surrogates import FIRST_SMOOTHING, LogCosh, Negative, Surrogate
 from riemtr.recovery.densities import Densities
 from riemtr.recovery.errors import (
+    DEVIATIONS,
     Errors,
     Moments,
     noise_covariance,
@@ -61,8 +62,6 @@ _DEPENDENT = 0.15
 _SHARP = 1e-2
 # Steps of Newton's method beside exact rows: the first one takes nearly all of the error.
 _STEPS = 2
-# Errors with the bias of noise, over those by chance alone, from which smooth rows may be nearer.
-_BIASED = 1.5
 # Times at most that densities are fitted to rows, and rows to densities, and the share of their
 # standard errors that rows still move where that ends.
 _MOST_FITS = 10
@@ -197,7 +196,6 @@ def refine(
     directions: np.ndarray,
     form: str,
     surrogate: Surrogate,
-    inverse: np.ndarray | None = None,
 ) -> Record:
     """Refine all rows together; as a record of the fields of :class:`Refined`.
 
@@ -212,14 +210,12 @@ def refine(
     form : {"auto", "orthogonal", "full"}
     surrogate : Surrogate
         The pipeline's own, for the last two.
-    inverse : ndarray, shape (m, n), optional
-        The map from whitened data to the data, in which errors are compared.
     """
     point = nearest_rotation(directions)
     if form == "auto":
         form = "likelihood" if _are_sources(data, samples, point) else "orthogonal"
     if form == "likelihood":
-        return _likeliest(data, samples, point, np.eye(len(point)) if inverse is None else inverse)
+        return _likeliest(data, samples, point)
     narrow = in_single_precision(data)
     iterations = 0
     for each in _stages(surrogate):
@@ -233,9 +229,7 @@ def refine(
     return _record(point, errors, form, cost, iterations)
 
 
-def _likeliest(
-    data: Samples, samples: np.ndarray, point: np.ndarray, inverse: np.ndarray
-) -> Record:
+def _likeliest(data: Samples, samples: np.ndarray, point: np.ndarray) -> Record:
     """Return the most likely rows, each with a density of its own, near orthonormal columns.
 
     Noise buries some sources where the dictionary is ill-conditioned. Sharp densities then follow
@@ -252,7 +246,37 @@ def _likeliest(
     iterations += taken
     smooth = point
     densities = Densities.fitted(point.T @ some)
-    source, finer, variances = narrow, None, None  # fine densities come last
+    point, source, densities, taken = _settled(narrow, wide, some, point, densities)
+    iterations += taken
+    moments = Moments.of(source, point, densities)
+    errors = moments.full(noise_covariance(source, point, densities))
+    finer = Densities.finer(point.T @ some, densities)
+    if finer is not None:
+        other, origin, finer, taken = _settled(narrow, wide, some, point, finer)
+        iterations += taken
+        # Both are estimates of the same rows (Hausman's test), or one of them is in a trap.
+        if _moved(point, other, errors.variances) < DEVIATIONS:
+            noise = noise_covariance(source, other, densities)
+            point, source, densities = other, origin, finer
+            moments = Moments.of(source, point, densities)
+            errors = moments.full(noise)
+    form = "likelihood of independent rows"
+    # Likely rows take the noise that they have in common for their own: smooth ones show it.
+    noise = noise_covariance(narrow, smooth, Densities.fitted(smooth.T @ some))
+    likely = moments.full(noise).scaled(point)
+    if likely.biased > likely.by_chance:
+        others = Moments.of(narrow, smooth, first).orthogonal(noise)
+        if others.scaled(smooth).of_rows < likely.of_rows:
+            point, errors, form = smooth, others, "orthogonal, smooth since noise buries sources"
+    cost = full_problem(source, densities).cost.at(point.astype(source.dtype)).value
+    return _record(point, errors, form, cost, iterations)
+
+
+def _settled(
+    narrow: Samples, wide: Samples, samples: np.ndarray, point: np.ndarray, densities: Densities
+) -> tuple[np.ndarray, Samples, Densities, int]:
+    """Return likely rows, the data they are from and their densities, which follow each other."""
+    iterations, variances = 0, None
     for _ in range(_MOST_FITS):
         source = narrow if densities.sharpest > _SHARP else wide
         before, (point, taken) = point, _descend(full_problem(source, densities), point)
@@ -260,24 +284,9 @@ def _likeliest(
         if variances is None:
             variances = Moments.of(source, point, densities).full(0.0 * point).variances
         elif _moved(before, point, variances) < _SETTLED:
-            if finer is not None:
-                break
-            finer = Densities.finer(point.T @ some, densities)
-            if finer is None:
-                break
-            densities = finer
-            continue
-        densities = Densities.fitted(point.T @ some, near=densities)
-    errors = Moments.of(source, point, densities).full(noise_covariance(source, point, densities))
-    form, sizes = "likelihood of independent rows", errors.of_atoms(inverse, point)
-    by_chance = replace(errors, bias=0.0 * errors.bias).of_atoms(inverse, point)
-    if np.linalg.norm(sizes) > _BIASED * np.linalg.norm(by_chance):
-        noise = noise_covariance(narrow, smooth, Densities.fitted(smooth.T @ some))
-        others = Moments.of(narrow, smooth, first).orthogonal(noise)
-        if np.linalg.norm(others.of_atoms(inverse, smooth)) < np.linalg.norm(sizes):
-            point, errors, form = smooth, others, "orthogonal, smooth since noise buries sources"
-    cost = full_problem(source, densities).cost.at(point.astype(source.dtype)).value
-    return _record(point, errors, form, cost, iterations)
+            break
+        densities = Densities.fitted(point.T @ samples, near=densities)
+    return point, source, densities, iterations
 
 
 def _are_sources(data: Samples, samples: np.ndarray, point: np.ndarray) -> bool:
@@ -297,15 +306,13 @@ def _record(
     cost: float,
     iterations: int,
 ) -> Record:
-    size = np.linalg.norm(point, axis=0)
-    # For rows scaled to their size: t_ij scales with row i over row j.
-    scale = size[None, :] / size[:, None]
+    errors = errors.scaled(point)
     return {
-        "directions": point / size,
-        "variances": errors.variances * scale**2,
-        "gains": errors.gains * scale,
+        "directions": point / np.linalg.norm(point, axis=0),
+        "variances": errors.variances,
+        "gains": errors.gains,
         "common": errors.common,
-        "bias": errors.bias * scale,
+        "bias": errors.bias,
         "form": form,
         "cost": cost,
         "iterations": iterations,
