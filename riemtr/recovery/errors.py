@@ -204,11 +204,11 @@ class Errors:
         ----------
         inverse : ndarray, shape (m, n)
             The map from whitened data to the data.
-        point : ndarray, shape (n, n)
-            The directions of the rows, as columns.
+        point : ndarray, shape (n, n) or (n, n - 1)
+            The directions of the rows, as columns; of all but the ones where there is an offset.
         """
         # Relative errors have no unit, in which squares could over- or underflow.
-        atoms = (inverse / np.abs(inverse).max()) @ np.linalg.inv(point.T)
+        atoms = (inverse / np.abs(inverse).max()) @ np.linalg.pinv(point.T)
         products = atoms.T @ atoms
         squares = np.diagonal(products)
         # An error along the atom itself is one of its length, which is chosen anyway.

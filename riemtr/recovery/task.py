@@ -230,6 +230,12 @@ class Task:
         moved = directions - np.outer(self.known[0].direction, densest_values(rows))
         return moved / np.linalg.norm(moved, axis=0)
 
+    def less_ones(self, direction: np.ndarray) -> np.ndarray:
+        """Return the unit direction of a row less its mean, where the ones are known."""
+        for row in self.known:
+            direction = direction - row.direction * (row.direction @ direction)
+        return direction / np.linalg.norm(direction)
+
     def normal_form(self, rows: Sequence[Atom]) -> NormalForm:
         """Return the dictionary of independent rows in normal form."""
         return normal_form(columns(rows), self.white.matrix, self.white.inverse, self.gram)

@@ -409,6 +409,20 @@ def test_of_dense_rows_the_dictionary_is_that_of_the_centred_data(kind, size):
     np.testing.assert_allclose(product, moved, atol=1e-9 * max(1.0, size))
 
 
+@pytest.mark.parametrize("size", [0.0, 5.0, 1e4])
+def test_a_dense_row_beside_sparse_ones_has_its_errors_with_any_offset(size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 3000)) * (rng.random((6, 3000)) < 0.2)
+    X[5] = rng.laplace(size=3000)
+    A = rng.standard_normal((6, 6))
+    Y = A @ X
+    found = recover_dictionary(Y + size * rng.standard_normal((6, 1)), rng=0)
+    plain = recover_dictionary(Y, rng=0)
+    assert sum(atom.exact for atom in found.atoms) == 5
+    assert dictionary_error(found.dictionary, plain.dictionary) < 1e-2
+    np.testing.assert_allclose(found.standard_errors, plain.standard_errors, rtol=0.02)
+
+
 def test_data_whose_rows_combine_to_a_constant_are_not_refused():
     """A constant row takes the place of one atom; parts of a whole add up to 1."""
     rng = np.random.default_rng(0)
