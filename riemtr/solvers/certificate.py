@@ -339,9 +339,11 @@ def certify_evaluation(
     far = bool(tolerances.relative) and (
         nearness.near is False if nearness is not None else evidence.slopes_down()
     )
+    # Time that is up, say, leaves open how far the minimizer is.
+    open_distance = nearness is not None and nearness.near is None and here.newton.limited
     if far:
         verdict = NOT_CRITICAL
-    elif against or side == 0:
+    elif against or side == 0 or (tolerances.relative and open_distance):
         verdict = UNRESOLVED
     elif side > 0:
         verdict = MINIMIZER

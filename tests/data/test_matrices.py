@@ -106,7 +106,5 @@ def test_a_recording_is_refused_with_the_call_that_gives_its_array():
         def get_data(self):
             return np.zeros((2, 3))
 
-    with pytest.raises(
-        TypeError, match=r"of type RawArray: for a recording raw, pass"
-    ):
+    with pytest.raises(TypeError, match=r"of type RawArray: for a recording raw, pass"):
         check_data(RawArray())

@@ -1018,3 +1018,20 @@ def test_a_smaller_chance_of_failure_takes_more_products():
     assert riemtr.certify(problem, np.zeros(300)).evaluation.counts == known[1].counts
     with pytest.raises(ValueError, match="failure_probability must be between 0 and 1"):
         riemtr.certify(problem, np.zeros(300), failure_probability=0.0)
+
+
+def test_a_minimizer_that_no_time_is_left_to_look_for_is_not_called_one():
+    weights = np.append(np.ones(39), 1e-9)
+    problem = riemtr.Problem(
+        Euclidean(40),
+        lambda x: float(0.5 * weights @ (x - 1.0) ** 2),
+        euclidean_gradient=lambda x: weights * (x - 1.0),
+        euclidean_hessian=lambda x, v: weights * v,
+    )
+    here = problem.at(np.append(np.ones(39), 3.0), clock=Clock())
+    tolerances = default_tolerances(here.precision)
+    assert here.curvature.side(tolerances.curvature) == 1
+    here.clock.limit = 0.0
+    assert certify_evaluation(here, tolerances).verdict == "unresolved"
+    here.clock.limit = math.inf
+    assert certify_evaluation(here, tolerances).verdict == "not-critical"
