@@ -120,7 +120,7 @@ class Newton:
         self.softest: np.ndarray | None = None
         self.residual = self._steepness = here.norm(slope)
         self.decrease, self.least_met, self.weakest_met = 0.0, math.inf, math.inf
-        self.bends_down = self._is_solved = False
+        self.bends_down = self._is_solved = self._is_exact = False
         self._obstacle = "" if math.isfinite(self.residual) else "the gradient is not finite"
         # Vectors of unit length, whose squares neither over- nor underflow.
         unit = slope.dtype.type(self.residual if 0.0 < self.residual < math.inf else 1.0)
@@ -180,7 +180,8 @@ class Newton:
 
     def solve_exactly(self) -> None:
         """Take the whole step by the matrix, where that can be formed."""
-        if self.limited or self._is_solved or self._here.manifold.dim > RULE.most_formed:
+        # A step that conjugate gradients end at rounding hides what is soft beside what is stiff.
+        if self.limited or self._is_exact or self._here.manifold.dim > RULE.most_formed:
             return
         self._guarded(self._solve)
 
@@ -335,7 +336,7 @@ class Newton:
             matrix = matrix * np.outer(weights, weights)
             values, vectors = np.linalg.eigh(matrix)
             slope = weights * slope
-        self._is_solved = True
+        self._is_solved = self._is_exact = True
         if not len(values):
             return
         accuracy = RULE.roundings * here.precision * math.sqrt(len(values))

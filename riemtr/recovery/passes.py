@@ -187,20 +187,14 @@ def _refined(task: Task, rows: Sequence[Atom], look: Look | None) -> tuple[list[
     every = [around.basis @ each.directions for each in refined]
     again = came_back(every[best], [each for start, each in enumerate(every) if start != best])
     known = [row for row in exact if not row.zeros]  # the row of ones, which has no atom
-    data, samples, inner = task.data, task.samples, np.eye(task.white.rank)
-    if known:
-        inner = Complement(task, known).basis
-        data = data.mapped(_turned, inner.T, rows=inner.shape[1]).kept()
-        samples = inner.T @ samples
     directions, errors = beside(
         refined[best],
-        inner.T @ around.basis,
-        [inner.T @ row.direction for row in exact if row.zeros],
-        task.white.inverse @ inner,
-        data,
-        samples,
+        around.basis,
+        [task.less_ones(row.direction) for row in exact if row.zeros],
+        task.white.inverse,
+        task.data,
+        task.samples,
     )
-    directions = inner @ directions
     depends = dependence(directions.T @ task.samples)
     others = [
         replace(

@@ -346,8 +346,9 @@ def flat_directions(here: Evaluation, tolerances: Tolerances) -> list[tuple[np.n
     flat = known.min_eigenvalue <= known.tolerated(tolerances.curvature)
     if newton.units_matter:
         newton.solve_exactly()
-        if newton.softest is not None:
-            direction = newton.softest
+    if newton.softest is not None:  # the matrix was taken
+        direction = newton.softest
+        if newton.units_matter:
             flat = newton.softness <= max(tolerances.curvature.relative, here.precision)
     # Positive by a bound alone, or by all that was asked: there is no flat direction.
     if not flat or direction is None:
