@@ -116,8 +116,10 @@ def _with_evidence(task: Task, rows: list[Atom], form: NormalForm) -> list[Atom]
     """Add to rows, in their order in the report, what their coefficients on the samples show."""
     X = task.coefficients(form)
     if any(row.unproved or not row.exact for row in rows):
-        depends = dependence(X)
-        rows = [replace(row, dependence=float(d)) for row, d in zip(rows, depends, strict=True)]
+        # Ones are constant but for rounding, on which nothing depends.
+        varying = [place for place, i in enumerate(form.order) if not (task.constant and i == 0)]
+        for place, depends in zip(varying, dependence(X[varying]), strict=True):
+            rows[place] = replace(rows[place], dependence=float(depends))
     exact = [place for place, row in enumerate(rows) if row.exact and row.zeros]
     shared = sharing(X, [place for place in exact if not rows[place].unproved])
     better = sparser_combinations(X, exact)
