@@ -151,7 +151,7 @@ def candidates(
 
 def onto_zeros(task: Task, directions: np.ndarray) -> Snapped:
     """Move directions to where their smallest coefficients vanish, less a constant if need be."""
-    return snap(task.samples, task.inspector.lengths, task.less_constants(directions))
+    return snap(task.units, task.less_constants(directions))
 
 
 def _on_zeros(task: Task, snapped: Snapped, number: int, solve: Solve, attempt: int) -> Atom | None:

@@ -81,15 +81,36 @@ class Snapped:
     leverages: list[np.ndarray]
 
 
-def snap(samples: np.ndarray, lengths: np.ndarray, directions: np.ndarray) -> Snapped:
+@dataclass(frozen=True, eq=False)
+class Units:
+    """One unit vector for every direction that samples have.
+
+    Attributes
+    ----------
+    numbers : ndarray, shape (m,)
+        Of the samples that they are, brought to length 1.
+    vectors : ndarray, shape (m, n)
+        The unit vectors, as rows.
+    """
+
+    numbers: np.ndarray
+    vectors: np.ndarray
+
+    @staticmethod
+    def of(samples: np.ndarray, lengths: np.ndarray) -> Units:
+        """Return those of samples, columns of an n x p array, of these lengths."""
+        numbers = different_directions(samples, lengths)
+        vectors = (samples[:, numbers] / lengths[numbers]).T
+        return Units(numbers, np.ascontiguousarray(vectors, dtype=np.float64))
+
+
+def snap(samples: Units, directions: np.ndarray) -> Snapped:
     """Move directions to where their smallest coefficients vanish.
 
     Parameters
     ----------
-    samples : ndarray, shape (n, p)
-        Whitened data.
-    lengths : ndarray, shape (p,)
-        Those of its columns.
+    samples : Units
+        Of whitened data.
     directions : ndarray, shape (n, k)
         Unit columns.
 
@@ -98,14 +119,13 @@ def snap(samples: np.ndarray, lengths: np.ndarray, directions: np.ndarray) -> Sn
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((5, 500)) * (rng.random((5, 500)) < 0.2)
     >>> near = np.array([[1.0, 0.01, -0.02, 0.0, 0.01]]).T
-    >>> found = snap(X, np.linalg.norm(X, axis=0), near / np.linalg.norm(near))
+    >>> found = snap(Units.of(X, np.linalg.norm(X, axis=0)), near / np.linalg.norm(near))
     >>> bool(found.largest[0] < 1e-14), np.abs(found.directions[:, 0]).round(12)
     (True, array([1., 0., 0., 0., 0.]))
     """
     n, count = directions.shape
-    there = different_directions(samples, lengths)
+    there, units = samples.numbers, samples.vectors
     width = min(_ZEROS_PER_DIMENSION * n + _MORE_ZEROS, len(there) // 2)
-    units = np.ascontiguousarray((samples[:, there] / lengths[there]).T, dtype=np.float64)
     found = np.array(directions, dtype=np.float64)
     largest = np.full(count, np.inf)
     zeros = [np.zeros(0, dtype=np.intp)] * count

@@ -8,7 +8,7 @@ their mean. An exactly sparse row is a row of these data and a multiple of the o
 Whether there is an offset is asked of the mean alone: if independent samples of mean 0 are hardly
 ever as far from 0, the offset is an unknown. Exact rows answer the rest. If the offset is zero to
 rounding, there is none; if rows are not exact without an offset, they may be with one that the mean
-does not show, and few samples may hold rows firmly enough only without one.
+does not show.
 """
 
 from __future__ import annotations
@@ -120,38 +120,31 @@ def _below_ones(block: np.ndarray) -> np.ndarray:
 # --- with an offset or without -------------------------------------------------------------------
 
 
-def may_be_otherwise(task: Task, found: Recovery) -> bool:
-    """Whether rows may be exact with an offset, if there is none here, or without the one here.
+def may_have_one(task: Task, found: Recovery) -> bool:
+    """Whether rows that were found without an offset may be exact with one.
 
-    An offset that the mean does not show leaves no row exact, or none to the last digit. With
-    one, few samples hold rows less firmly.
+    An offset that the mean does not show leaves no row exact, or none to the last digit.
     """
-    exact = sum(atom.exact for atom in found.atoms)
-    if task.constant:
-        return 0 < exact < len(found.atoms)
-    return exact < len(found.atoms) or found.encoder.precision > 0.0
+    return not task.constant and _digits_left(found) > 0.0
 
 
 def is_next_to(task: Task, other: Task, found: Recovery) -> bool:
-    """Whether rows that were found in another task are next to exactly sparse rows of this one."""
-    own, others = task.white.matrix.T, other.white.matrix.T
-    n = min(len(own), len(others))
-    directions = others[:n].astype(np.float64) @ found.directions
+    """Whether rows that were found without an offset are next to exactly sparse rows with one.
+
+    With a small offset the difference of two rows may be exactly sparse, and no row is.
+    """
+    n = other.white.matrix.shape[1]
+    directions = other.white.matrix.T.astype(np.float64) @ found.directions
     directions = task.white.inverse[:n].T.astype(np.float64) @ directions
     for row in task.known:
         directions -= np.outer(row.direction, row.direction @ directions)
-    lengths = np.linalg.norm(directions, axis=0)
-    directions = directions[:, lengths > 0.0] / lengths[lengths > 0.0]
-    return are_exact(task, onto_zeros(task, directions).directions)
+    return are_exact(
+        task, onto_zeros(task, directions / np.linalg.norm(directions, axis=0)).directions
+    )
 
 
-def is_better(task: Task, found: Recovery, before: Recovery) -> bool:
-    """Whether all rows are exact here, and to more digits than those of the other recovery.
-
-    Few digits may hide an offset, and prove none absent.
-    """
-    if not task.constant:
-        return _digits_left(found) == 0.0
+def is_better(found: Recovery, before: Recovery) -> bool:
+    """Whether all rows are exact, to more digits than without an offset, which is not zero."""
     finer = _MUCH_FINER * _digits_left(found) < _digits_left(before)
     return finer and not found.offset_is_rounding
 

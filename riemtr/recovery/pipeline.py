@@ -25,7 +25,7 @@ from riemtr.recovery.offsets import (
     is_better,
     is_next_to,
     is_zero_by_chance,
-    may_be_otherwise,
+    may_have_one,
     mean,
 )
 from riemtr.recovery.passes import only_row, recover
@@ -194,11 +194,11 @@ def recover_dictionary(
             task = task or begun(False)
             assert task is not None
             found = recover(task)
-            if maybe and may_be_otherwise(task, found):
-                other = begun(not task.constant)
+            if maybe and may_have_one(task, found):
+                other = begun(True)
                 if other is not None and is_next_to(other, task, found):
                     again = recover(other)
-                    if is_better(other, again, found):
+                    if is_better(again, found):
                         task, found = other, again
         except KeyboardInterrupt:
             if checkpoint is None or not store.records:

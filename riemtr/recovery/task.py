@@ -17,6 +17,7 @@ from riemtr.executors import Helpers
 from riemtr.problems.surrogates import Surrogate
 from riemtr.progress import Progress, Watcher
 from riemtr.recovery.evidence import Inspector, Sparsity
+from riemtr.recovery.exact_rows import Units
 from riemtr.recovery.report import Atom, NormalForm, normal_form
 from riemtr.recovery.rounding import Rounder, Rounding
 from riemtr.recovery.solving import RowSolver, Solve
@@ -142,6 +143,11 @@ class Task:
     def scale(self) -> float:
         """The root mean square of the samples."""
         return math.sqrt(float(np.trace(self.inspector.gram)) / self.samples.size)
+
+    @cached_property
+    def units(self) -> Units:
+        """The directions of the samples, which rows are snapped onto."""
+        return Units.of(self.samples, self.inspector.lengths)
 
     @cached_property
     def mean(self) -> np.ndarray:

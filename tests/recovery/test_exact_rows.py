@@ -10,7 +10,7 @@ from riemtr.data import BernoulliGaussian, Conditioned
 from riemtr.data.blocks import Blocks, column_lengths
 from riemtr.data.dask_arrays import partition
 from riemtr.recovery import precondition, recover_dictionary, round_direction
-from riemtr.recovery.exact_rows import FEWEST_DIGITS, prove, snap
+from riemtr.recovery.exact_rows import FEWEST_DIGITS, Units, prove, snap
 
 
 def sparse(n, p, theta, seed=0, amplitudes="gaussian"):
@@ -50,7 +50,7 @@ def sines(directions, targets):
 )
 def test_rows_are_found_from_directions_nearby(n, p, theta, amplitudes):
     Y, rows = rotated(sparse(n, p, theta, amplitudes=amplitudes))
-    found = snap(Y, column_lengths(Y), perturbed(rows, 2e-3))
+    found = snap(Units.of(Y, column_lengths(Y)), perturbed(rows, 2e-3))
     right = sines(found.directions, rows) < 1e-12
     assert np.mean(right) >= 0.95 if amplitudes != "cauchy" else np.mean(right) >= 0.8
     np.testing.assert_array_equal(found.largest < 1e-12, right)
@@ -68,7 +68,7 @@ def test_rows_are_found_from_directions_nearby(n, p, theta, amplitudes):
 def test_the_farther_the_direction_the_fewer_rows_and_never_a_false_one(theta):
     Y, rows = rotated(sparse(12, 2000, theta))
     for size in (0.02, 0.05, 0.2, 0.5, 1.0):
-        found = snap(Y, column_lengths(Y), perturbed(rows, size))
+        found = snap(Units.of(Y, column_lengths(Y)), perturbed(rows, size))
         claimed = found.largest <= 1e-12
         nearest = rows[:, np.abs(rows.T @ found.directions).argmax(axis=0)]
         assert sines(found.directions, nearest)[claimed].max(initial=0.0) < 1e-12
@@ -89,13 +89,13 @@ def test_nothing_is_claimed_on_dense_data(kind):
             ),
             "few samples": lambda rng: rng.standard_normal((6, 40)),
         }[kind](rng)
-        found = snap(Y, column_lengths(Y), np.eye(6))
+        found = snap(Units.of(Y, column_lengths(Y)), np.eye(6))
         assert (found.largest > FEWEST_DIGITS).all()
 
 
 def test_too_few_samples_determine_nothing():
     Y = np.random.default_rng(0).standard_normal((6, 9))
-    found = snap(Y, column_lengths(Y), np.eye(6))
+    found = snap(Units.of(Y, column_lengths(Y)), np.eye(6))
     assert np.isinf(found.largest).all()
     np.testing.assert_array_equal(found.directions, np.eye(6))
 
@@ -103,7 +103,7 @@ def test_too_few_samples_determine_nothing():
 def test_samples_of_zero_and_copies_do_not_count():
     X = sparse(5, 600, 0.2)
     Y, rows = rotated(np.hstack([X, np.zeros((5, 200)), np.repeat(X[:, :3], 300, axis=1)]))
-    found = snap(Y, column_lengths(Y), perturbed(rows, 0.02))
+    found = snap(Units.of(Y, column_lengths(Y)), perturbed(rows, 0.02))
     assert sines(found.directions, rows).max() < 1e-13
 
 
@@ -111,7 +111,7 @@ def test_samples_of_zero_and_copies_do_not_count():
 def test_data_of_few_digits_are_snapped_to_these_digits(digits):
     Y, rows = rotated(sparse(8, 3000, 0.2))
     Y = Y.round(digits)
-    found = snap(Y, column_lengths(Y), perturbed(rows, 2e-3))
+    found = snap(Units.of(Y, column_lengths(Y)), perturbed(rows, 2e-3))
     assert sines(found.directions, rows).max() < 5.0 * 10.0**-digits
     assert (found.largest > 1e-13).all()
 
