@@ -118,14 +118,17 @@ def _looked(around: Complement, solves: list[Solve], part: Part, name: str) -> L
     return Look(solves, probes, are_exact(task, probes), part.even)
 
 
-def are_exact(task: Task, probes: np.ndarray) -> bool:
-    """Whether a good part of some directions are exactly sparse, to the digits the data have."""
+def are_exact(task: Task, probes: np.ndarray, share: float = 0.0) -> bool:
+    """Whether a good part of some directions are exactly sparse, to the digits the data have.
+
+    It is more than a share of them, if that is larger.
+    """
     largest = onto_zeros(task, probes).largest
     exact = sum(
         left <= FEWEST_DIGITS or task.inspector.inspect(direction).exact
         for left, direction in zip(largest, probes.T, strict=True)
     )
-    return exact > _EXACT_PROBES * len(largest)
+    return exact > max(_EXACT_PROBES, share) * len(largest)
 
 
 # --- what makes candidates -----------------------------------------------------------------------

@@ -129,18 +129,18 @@ def may_have_one(task: Task, found: Recovery) -> bool:
 
 
 def is_next_to(task: Task, other: Task, found: Recovery) -> bool:
-    """Whether rows that were found without an offset are next to exactly sparse rows with one.
+    """Whether more rows than were exact without an offset are next to exactly sparse ones with it.
 
-    With a small offset the difference of two rows may be exactly sparse, and no row is.
+    With a small offset the differences of two rows may be exactly sparse, and no row is.
     """
     n = other.white.matrix.shape[1]
     directions = other.white.matrix.T.astype(np.float64) @ found.directions
     directions = task.white.inverse[:n].T.astype(np.float64) @ directions
     for row in task.known:
         directions -= np.outer(row.direction, row.direction @ directions)
-    return are_exact(
-        task, onto_zeros(task, directions / np.linalg.norm(directions, axis=0)).directions
-    )
+    moved = onto_zeros(task, directions / np.linalg.norm(directions, axis=0)).directions
+    exact = 0 if found.encoder.precision else sum(atom.exact for atom in found.atoms)
+    return are_exact(task, moved, exact / len(found.atoms))
 
 
 def is_better(found: Recovery, before: Recovery) -> bool:
