@@ -125,7 +125,7 @@ def recover(
         typer.Option(
             "--offset/--no-offset",
             help="Recover an offset b along: Y = A X + b. If not given: yes for images, and for "
-            "matrices where their mean calls for it.",
+            "matrices whose mean is not zero by chance.",
             show_default=False,
             rich_help_panel=_METHOD,
         ),
