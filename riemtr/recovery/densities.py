@@ -85,6 +85,16 @@ class Densities:
         value += np.log(total)
         return np.negative(value, out=value), slope, bend
 
+    def gaussian(self, which: np.ndarray) -> Densities:
+        """Return the same with Gaussian densities of the same mean and variance for some rows."""
+        mean = (self.shares * self.means).sum(axis=0)
+        variance = (self.shares * (self.variances + self.means**2)).sum(axis=0) - mean**2
+        return Densities(
+            np.where(which, 1.0 / len(self.shares), self.shares),
+            np.where(which, mean, self.means),
+            np.where(which, variance, self.variances),
+        )
+
     @property
     def levels(self) -> np.ndarray:
         """The logarithms of the components at their means, shape (components, rows)."""

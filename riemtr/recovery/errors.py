@@ -10,8 +10,8 @@ memory: the variance of a sum of products is the sum over frequencies of the pro
 periodograms (Bartlett's formula), which needs no bandwidth. Nowhere is the density of a row that of
 the model.
 
-Two rows whose a_ij a_ji is not above 1 by more than its error are not told apart: both are
-Gaussian as far as samples go, and any rotation of them is as likely.
+Two rows whose a_ij a_ji is not above 1 by more than its error, and by more than choosing among all
+directions makes of Gaussian rows, are not told apart: any rotation of them is as likely.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from riemtr.recovery.densities import Densities
 
 # Standard errors by which two rows must be told apart, and that a plausible error may be off by.
 DEVIATIONS = 4.0
+# The logarithm of E h'' E x^2 that Gaussian rows have because they were chosen among n directions,
+# over n / p: 5 to 20 for n = 5 to 50 and p = 60 n to 4000 n.
+_CHOSEN = 20.0
 # A mean square that no row has.
 _TINY = 1e-300
 # The curvature, of rows of mean square 1, below which orthogonal rows are not told apart.
@@ -94,7 +97,8 @@ class Moments:
         with np.errstate(invalid="ignore", divide="ignore"):
             own = np.log(self.bend * self.square)
         error = np.sqrt(np.add.outer(self.informed, self.informed))
-        return ~(np.add.outer(own, own) > DEVIATIONS * error)
+        chosen = 2.0 * _CHOSEN * len(own) / self.samples
+        return ~(np.add.outer(own, own) > DEVIATIONS * error + chosen)
 
     def full(self, noise: np.ndarray) -> Errors:
         """Return the errors of the full form, under a covariance that noise gives the rows."""

@@ -179,7 +179,9 @@ def _refined(task: Task, rows: Sequence[Atom], look: Look | None) -> tuple[list[
         same = [
             before
             for before in range(number)
-            if came_back(columns(solves), [columns(starts[before])]).all()
+            if came_back(
+                columns(starts[before])[:, refined[before].are_told_apart], [columns(solves)]
+            ).all()
         ]
         name = f"refine/{number}"
         refined.append(refined[same[0]] if same else _refined_from(around, name, columns(solves)))

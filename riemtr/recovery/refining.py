@@ -114,6 +114,11 @@ class Refined:
         """The number of the group of each row: rows of one group are not told apart."""
         return subspaces(np.isinf(self.variances))
 
+    @property
+    def are_told_apart(self) -> np.ndarray:
+        """Which rows are told from all others."""
+        return np.isfinite(self.variances).all(axis=1)
+
     def standard_errors(self, inverse: np.ndarray) -> np.ndarray:
         """Return the standard error of every atom, relative to its length; NaN where not known.
 
@@ -252,7 +257,7 @@ def _likeliest(data: Samples, samples: np.ndarray, point: np.ndarray) -> Record:
     errors = moments.full(noise_covariance(source, point, densities))
     finer = Densities.finer(point.T @ some, densities)
     if finer is not None:
-        other, origin, finer, taken = _settled(narrow, wide, some, point, finer)
+        other, origin, finer, taken = _settled(narrow, wide, some, point, finer, errors.variances)
         iterations += taken
         # Both are estimates of the same rows (Hausman's test), or one of them is in a trap.
         if _moved(point, other, errors.variances) < DEVIATIONS:
@@ -273,19 +278,32 @@ def _likeliest(data: Samples, samples: np.ndarray, point: np.ndarray) -> Record:
 
 
 def _settled(
-    narrow: Samples, wide: Samples, samples: np.ndarray, point: np.ndarray, densities: Densities
+    narrow: Samples,
+    wide: Samples,
+    samples: np.ndarray,
+    point: np.ndarray,
+    densities: Densities,
+    variances: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Samples, Densities, int]:
-    """Return likely rows, the data they are from and their densities, which follow each other."""
-    iterations, variances = 0, None
+    """Return likely rows, the data they are from and their densities, which follow each other.
+
+    Rows that are not told apart have Gaussian densities meanwhile: what they differ by is chance,
+    as is a step that is no shorter than the one before.
+    """
+    iterations, last = 0, math.inf
     for _ in range(_MOST_FITS):
+        alike = np.zeros(len(point)) if variances is None else np.isinf(variances).any(axis=1)
         source = narrow if densities.sharpest > _SHARP else wide
-        before, (point, taken) = point, _descend(full_problem(source, densities), point)
+        used = densities.gaussian(alike.astype(bool))
+        before, (point, taken) = point, _descend(full_problem(source, used), point)
         iterations += taken
-        if variances is None:
-            variances = Moments.of(source, point, densities).full(0.0 * point).variances
-        elif _moved(before, point, variances) < _SETTLED:
-            break
         densities = Densities.fitted(point.T @ samples, near=densities)
+        if variances is not None:
+            moved = _moved(before, point, variances)
+            if moved < _SETTLED or moved >= last:
+                break
+            last = moved
+        variances = Moments.of(source, point, densities).full(0.0 * point).variances
     return point, source, densities, iterations
 
 
@@ -346,6 +364,7 @@ def _moved(before: np.ndarray, after: np.ndarray, variances: np.ndarray) -> floa
     change = change / np.linalg.norm(change, axis=1, keepdims=True)
     np.fill_diagonal(change, 0.0)
     known = np.isfinite(variances) & (variances > 0.0)
+    known[np.isinf(variances).any(axis=1)] = False  # rows that are not told apart turn freely
     return float(np.sqrt(np.mean(change[known] ** 2 / variances[known]))) if known.any() else 0.0
 
 
