@@ -1,8 +1,7 @@
 """Where tasks run: in this process, in threads, in processes, or on a Dask cluster.
 
 All of them are :class:`concurrent.futures.Executor`. :func:`run_all` gives tasks to one, replaces
-it when a worker dies, and finds out which task kills its workers. :class:`Helpers` are threads
-beside a thread that works along.
+it when a worker dies, and finds out which task kills its workers.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from concurrent.futures import (
     BrokenExecutor,
     Executor,
     Future,
-    ThreadPoolExecutor,
     wait,
 )
 from contextlib import ExitStack, contextmanager, suppress
@@ -269,72 +267,6 @@ class SerialExecutor(Executor):
         if interrupted():  # a solver ends gracefully there, with a point that is no outcome
             raise KeyboardInterrupt
         return future
-
-
-class Helpers(Executor):
-    """As many threads as there are jobs, that of the owner included, who works along at the end.
-
-    Parameters
-    ----------
-    jobs : int
-        At least 1; one job needs no other thread.
-
-    Examples
-    --------
-    >>> with Helpers(2) as helpers:
-    ...     futures = [helpers.submit(pow, i, 2) for i in range(4)]
-    ...     helpers.finish(futures, lambda done: None)
-    [0, 1, 4, 9]
-    """
-
-    def __init__(self, jobs: int):
-        self._pool = ThreadPoolExecutor(jobs - 1) if jobs > 1 else None
-        self._work: dict[Future[Any], Callable[[], Any]] = {}
-
-    def submit(self, work: Callable[..., R], /, *args: Any, **named: Any) -> Future[R]:
-        """Hand over a task, to a helper or to whoever finishes it."""
-        task = partial(work, *args, **named)
-        future: Future[R] = Future() if self._pool is None else self._pool.submit(task)
-        self._work[future] = task
-        return future
-
-    def check(self) -> None:
-        """Raise the error of a helper that failed, before all others have ended."""
-        for future in self._work:
-            if future.done() and not future.cancelled():
-                future.result()
-
-    def finish(self, futures: Sequence[Future[R]], tick: Callable[[int], None]) -> list[R]:
-        """Return the outcomes, working along from the last to the first, where helpers begin.
-
-        ``tick`` is called in this thread with 1, 2, ... as tasks are done.
-        """
-        own: dict[Future[R], R] = {}
-        told = 0
-
-        def tell() -> None:
-            nonlocal told
-            self.check()
-            done = sum(future in own or future.done() for future in futures)
-            for number in range(told + 1, done + 1):
-                tick(number)
-            told = done
-
-        for future in reversed(futures) if self._pool else futures:
-            if self._pool is None or future.cancel():
-                own[future] = self._work[future]()
-                tell()
-        for future in futures:
-            if future not in own:
-                future.result()
-                tell()
-            del self._work[future]
-        return [own[future] if future in own else future.result() for future in futures]
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Give up what was not begun, and wait for what was."""
-        if self._pool is not None:
-            self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
 # --- tasks on their way to workers ---------------------------------------------------------------

@@ -4,7 +4,6 @@ import importlib.util
 import pickle
 import signal
 import sys
-import threading
 import time
 import warnings
 from collections import Counter
@@ -17,7 +16,6 @@ import pytest
 from riemtr import executors
 from riemtr.executors import (
     ONE_THREAD,
-    Helpers,
     SerialExecutor,
     WorkerDied,
     Workers,
@@ -311,69 +309,3 @@ def test_in_a_worker_blas_is_held_to_one_thread():
     for _ in range(2):  # the second time as if another thread had its own limit
         with threadpoolctl.threadpool_limits(2):
             assert unpacked(content)(None) == {"threads": 1}
-
-
-# --- threads beside their owner's ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_outcomes_come_in_order_and_are_counted_one_by_one(number):
-    told = []
-    with Helpers(number) as helpers:
-        futures = [helpers.submit(pow, i, 2) for i in range(20)]
-        assert helpers.finish(futures, told.append) == [i * i for i in range(20)]
-        assert told == list(range(1, 21))
-        assert helpers.finish([], told.append) == []
-
-
-def test_a_helper_begins_at_once_and_the_owner_works_along():
-    threads = {}
-    begun, released = threading.Event(), threading.Event()
-
-    def first():
-        threads["first"] = threading.get_ident()
-        begun.set()
-        assert released.wait(timeout=60)
-
-    def last():
-        threads["last"] = threading.get_ident()
-        released.set()
-
-    with Helpers(2) as helpers:
-        futures = [helpers.submit(first)]
-        assert begun.wait(timeout=60)  # before anybody asks for it
-        futures.append(helpers.submit(last))
-        helpers.finish(futures, lambda done: None)  # would not end if the owner only waited
-    assert threads["last"] == threading.get_ident() != threads["first"]
-
-
-def test_one_job_needs_no_other_thread():
-    seen = []
-    with Helpers(1) as helpers:
-        future = helpers.submit(lambda: seen.append(threading.get_ident()))
-        assert not future.done()
-        helpers.finish([future], lambda done: None)
-    assert seen == [threading.get_ident()]
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_errors_arrive(number):
-    with Helpers(number) as helpers:
-        futures = [helpers.submit(lambda i=i: 1 // i) for i in range(3)]
-        with pytest.raises(ZeroDivisionError):
-            helpers.finish(futures, lambda done: None)
-
-
-def test_the_error_of_a_helper_does_not_wait_for_the_others():
-    done, told = [], []
-
-    with Helpers(2) as helpers:
-        futures = [helpers.submit(lambda: 1 // 0)]
-        with pytest.raises(ZeroDivisionError):
-            futures[0].result(timeout=60)
-        futures += [helpers.submit(lambda: done.append(1)) for _ in range(5)]
-        with pytest.raises(ZeroDivisionError):
-            helpers.check()
-        with pytest.raises(ZeroDivisionError):
-            helpers.finish(futures, told.append)
-    assert told == []

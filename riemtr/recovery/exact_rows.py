@@ -25,8 +25,7 @@ import numpy as np
 
 from riemtr.data.blocks import Blocks, Samples, column_lengths
 from riemtr.recovery.evidence import different_directions
-from riemtr.recovery.l1_program import uncertainty
-from riemtr.recovery.rounding import Rounding
+from riemtr.recovery.rounding import Rounding, uncertainty
 
 # Zeros that determine a row: twice as many as it has unknowns, and some more in few dimensions,
 # where samples of one or two sources lie in few planes.

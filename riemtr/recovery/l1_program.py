@@ -50,12 +50,6 @@ def balanced_length(x: np.ndarray) -> float:
     return float(np.hypot(1.0, np.linalg.norm(x)))
 
 
-def uncertainty(q: np.ndarray, row_lengths: np.ndarray) -> float:
-    """What rounding may change \\|q'Y\\|_1 by: n roundings per residual, all independent."""
-    terms = np.linalg.norm(q * row_lengths)
-    return 0.5 * float(np.finfo(float).eps * np.sqrt(len(q)) * terms)
-
-
 def _row_levels(lengths: np.ndarray) -> np.ndarray:
     """Return powers of two that balance the rows of Y; ones where they are balanced already."""
     largest = float(lengths.max())

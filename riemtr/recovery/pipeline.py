@@ -15,7 +15,6 @@ from riemtr.arguments import as_integer, check_positive, integer, not_a_seed
 from riemtr.blas_threads import blas_threads_for, one_blas_thread
 from riemtr.data.blocks import Samples, as_data
 from riemtr.errors import ArgumentError, unknown_name
-from riemtr.executors import Helpers
 from riemtr.executors import jobs as number_of_jobs
 from riemtr.identity import describe, digest
 from riemtr.problems.surrogates import LEAST_SMOOTHING, LogCosh, Surrogate, as_surrogate, scaled
@@ -36,7 +35,7 @@ from riemtr.recovery.task import ORDERS, Plan, Task
 from riemtr.recovery.whitening import Preconditioned, check_range, in_safe_units, whitened
 from riemtr.store import Store, read_store
 
-_WORTH_HELPERS = 10**6  # entries of the data: below, threads wait for each other
+_WORTH_THREADS = 10**6  # entries of the data: below, threads wait for each other
 
 
 def recover_dictionary(
@@ -156,12 +155,11 @@ def recover_dictionary(
     maybe = offset == "auto" and precondition and (rank is None or isinstance(rank, str))
     centre = mean(data) if maybe or offset is True else np.zeros(data.shape[0])
     with_ones = offset is True or (maybe and not is_zero_by_chance(data, centre))
-    threads = jobs if _is_worth_helpers(data) else 1
+    threads = jobs if _is_worth_threads(data) else 1
     with (
         Store(checkpoint, settings, resume=True, kind="checkpoint") as store,
         watching(progress) as watch,
         one_blas_thread() if threads > 1 else blas_threads_for(_entries_here(data)),
-        Helpers(threads) as helpers,
         ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool,
     ):
 
@@ -182,7 +180,6 @@ def recover_dictionary(
                 constant=constant,
                 store=store,
                 watch=watch,
-                helpers=helpers,
                 pool=pool,
                 begin=begin,
             )
@@ -345,9 +342,9 @@ def _seed(rng: Any, checkpoint: str | os.PathLike[str] | None) -> int:
     return seed
 
 
-def _is_worth_helpers(data: Samples) -> bool:
+def _is_worth_threads(data: Samples) -> bool:
     """Whether products with the data take long enough for Python to run other threads meanwhile."""
-    return data.array is None or data.array.size >= _WORTH_HELPERS
+    return data.array is None or data.array.size >= _WORTH_THREADS
 
 
 def _entries_here(data: Samples) -> int:

@@ -29,7 +29,6 @@ from riemtr.recovery.l1_program import (
     balanced_length,
     balanced_program,
     relative_gap,
-    uncertainty,
     unit_vector,
 )
 from riemtr.store import Form, Numbers
@@ -175,6 +174,12 @@ class Rounder:
 
 def _largest(block: np.ndarray, first: int) -> float:
     return largest_entry(block)
+
+
+def uncertainty(q: np.ndarray, row_lengths: np.ndarray) -> float:
+    """What rounding may change \\|q'Y\\|_1 by: n roundings per residual, all independent."""
+    terms = np.linalg.norm(q * row_lengths)
+    return 0.5 * float(np.finfo(float).eps * np.sqrt(len(q)) * terms)
 
 
 def _in_units_of(found: Rounding, length: float) -> Rounding:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from riemtr.data.blocks import Samples, gram, samples_of
-from riemtr.executors import Helpers
 from riemtr.problems.surrogates import Surrogate
 from riemtr.progress import Progress, Watcher
 from riemtr.recovery.evidence import Inspector, Sparsity
@@ -90,10 +89,8 @@ class Task:
         Where outcomes are kept; in memory by default.
     watch : callable
         Called with every :class:`Progress`.
-    helpers : Helpers
-        Who rounds beside this thread; nobody by default.
     pool : Executor, optional
-        Who visits blocks of data; this thread by default.
+        Threads that visit blocks of data, and round; this thread by default.
     begin : float
         When the recovery began, by ``time.perf_counter``.
     """
@@ -108,7 +105,6 @@ class Task:
     constant: bool = False
     store: Store = field(default_factory=lambda: Store(None, {}))
     watch: Watcher = lambda _: None
-    helpers: Helpers = field(default_factory=lambda: Helpers(1))
     pool: Executor | None = None
     begin: float = field(default_factory=time.perf_counter)
 
@@ -196,12 +192,16 @@ class Task:
         stage: str,
         rounder: Rounder | None = None,
     ) -> list[Rounding]:
-        """Round columns, beside each other where there are helpers."""
-        tasks = [
-            self.helpers.submit(self.rounded, name, direction, rounder)
-            for name, direction in zip(names, directions.T, strict=True)
-        ]
-        return self.helpers.finish(tasks, lambda done: self.tick(stage, done, len(tasks)))
+        """Round columns, beside each other if there is a pool."""
+        against = rounder or self.rounder
+        visit = map if self.pool is None else self.pool.map
+        roundings: list[Rounding] = []
+        for rounding in visit(
+            lambda name, direction: self.rounded(name, direction, against), names, directions.T
+        ):
+            roundings.append(rounding)
+            self.tick(stage, len(roundings), len(names))
+        return roundings
 
     def row(
         self,

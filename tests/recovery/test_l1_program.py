@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from riemtr.recovery.l1_program import balanced_program, uncertainty, unit_vector
+from riemtr.recovery.l1_program import balanced_program, unit_vector
+from riemtr.recovery.rounding import uncertainty
 
 
 def program_of(Y, r):

@@ -279,7 +279,7 @@ def test_recover_row():
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("order", ["joint", "rows", "rounded"])
 def test_seeds_jobs_and_the_stored_seed_give_the_same_bits(monkeypatch, order, noise):
-    monkeypatch.setattr("riemtr.recovery.pipeline._WORTH_HELPERS", 0)
+    monkeypatch.setattr("riemtr.recovery.pipeline._WORTH_THREADS", 0)
     monkeypatch.setattr("riemtr.data.blocks._IN_CACHE", 1000)
     Y = draw(n=7, p=500, noise=noise).observations
     one = recover_dictionary(Y, rng=5, order=order)
@@ -743,7 +743,7 @@ import numpy as np
 import riemtr.recovery.pipeline as pipeline
 from riemtr.recovery import recover_dictionary
 
-pipeline._WORTH_HELPERS = 0
+pipeline._WORTH_THREADS = 0
 data, path, out, jobs = sys.argv[1:]
 print("ready", flush=True)
 found = recover_dictionary(np.load(data), rng=7, checkpoint=path, n_jobs=int(jobs))
