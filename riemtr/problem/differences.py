@@ -66,7 +66,7 @@ class DifferenceRule:
     sure: float = 2.0  # times its noise that a cost must be lower by
     other: float = 0.7  # lengths that confirm a contradiction, over those that found it
     stride: float = 64.0  # factor between the lengths that are tried where a point is zero
-    outward: int = 14  # of them to either side of 1
+    zero_lengths: tuple[float, ...] = tuple(64.0**power for power in range(-14, 15))  # those
 
 
 RULE = DifferenceRule()
@@ -313,7 +313,7 @@ class Line:
         self._move = exponential if geodesic else retraction
         self._geodesic = geodesic
         self.known_reach = here.known_reach(direction)
-        self.reach = self.known_reach or 1.0
+        self.reach = here.reach(direction)
         self._stretch = stretch
         self._costs: dict[float, float] = {}
         self._asked: set[float] = set()
@@ -347,10 +347,9 @@ class Line:
         for side in (lengths.tolist(), (-lengths).tolist()):
             for t in side[self._levels(side) :]:
                 change = self.cost(t) - self.here.cost
-                noise = max(self._doubt(t), RULE.sure * shown)
-                if not change <= noise:  # NaN included
+                if not change <= RULE.sure * max(self.noise_at(t), shown):  # NaN included
                     break
-                if change < -noise - max(known, slope * abs(t)):
+                if change < -max(self._doubt, RULE.sure * shown) - max(known, slope * abs(t)):
                     if self._is_low(t):
                         return t
                     shown = -change
@@ -366,11 +365,12 @@ class Line:
         return bisect_left(side, True, hi=end, key=lambda t: not self._is_level(t))
 
     def _is_level(self, t: float) -> bool:
-        return abs(self._cost(t) - self.here.cost) <= self._doubt(t)
+        return abs(self._cost(t) - self.here.cost) <= self._doubt
 
-    def _doubt(self, t: float) -> float:
-        """Return by how much a cost at a distance must differ to be another for sure."""
-        return RULE.sure * self.noise_at(t)
+    @property
+    def _doubt(self) -> float:
+        """By how much a cost must differ to be another, if terms that cancel add no rounding."""
+        return RULE.sure * self.noise_at(0.0)
 
     def _is_low(self, place: float) -> bool:
         """Return whether the cost is low all around a place, which noise is not."""
@@ -576,9 +576,19 @@ class Line:
 
     def bends_on(self, length: float, value: float) -> bool:
         """Return whether the cost bends by about some value over a length, too."""
-        ahead, behind, middle = self.cost(length), self.cost(-length), self.here.cost
+        try:
+            ahead, behind, middle = self.cost(length), self.cost(-length), self.here.cost
+        except (LookupError, AssertionError):  # of costs that never were asked so far away
+            return False
         gap = ahead - middle + (behind - middle) - value * length * length
         return abs(gap) <= RULE.uneven * abs(value) * length * length  # False for NaN
+
+    def evenly(self, value: float, length: float, factor: float) -> float:
+        """Return the last of the lengths, each a factor from the one before, that bends so."""
+        low, high = min(RULE.zero_lengths), max(RULE.zero_lengths)
+        while low <= factor * length <= high and self.bends_on(factor * length, value):
+            length *= factor
+        return length
 
     def seam(self) -> bool:
         """Return whether the cost bends by one amount ahead of the point and by another behind."""
@@ -629,45 +639,57 @@ def line_along(here: Evaluation, direction: np.ndarray) -> Line:
     return here.lines[-1]
 
 
-def own_lengths(here: Evaluation) -> tuple[float, ...]:
-    """Return a length over which the cost bends evenly, in each factor that is zero; 0 in others.
+def own_lengths(here: Evaluation) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return lengths over which the cost bends evenly in factors that are zero, and their ends.
 
     A point that is zero has no size, and its derivatives may be wrong, or come from differences
     themselves. So lengths are tried from 1 on, longer and shorter ones, until costs approach a
-    limit. None is known of a cost that does not bend, or only beyond its noise.
+    limit. None is known of a cost that does not bend, or only beyond its noise. The end of the
+    lengths over which it bends so is a size; a quadratic form has none.
+
+    Returns
+    -------
+    lengths, sizes : tuple of float
+        Where a factor is zero, and both are known; else 0.
     """
-    if here.manifold.bounded:
-        return ()
     sizes = here.space.factor_sizes()
     pairs = zip(sizes, here.past_sizes or sizes, strict=True)
     zero = [own <= math.sqrt(here.precision) * past for own, past in pairs]
-    if not any(zero):
-        return ()
+    if here.manifold.bounded or not any(zero):
+        return (), ()
     drawn = here.space.random(np.random.default_rng(0))
-    lengths = []
+    known = []
     for number, is_zero in enumerate(zero):
         part = here.space.weighted(drawn, [float(number == other) for other in range(len(zero))])
         norm = here.norm(part)
-        known = is_zero and norm > 0.0
-        lengths.append(_own_length(Line(here, part / part.dtype.type(norm))) if known else 0.0)
-    return tuple(lengths)
+        line = Line(here, part / part.dtype.type(norm)) if is_zero and norm > 0.0 else None
+        known.append((0.0, 0.0) if line is None else _own_length(line))
+    lengths, ends = zip(*known, strict=True)
+    return lengths, ends
 
 
-def _own_length(line: Line) -> float:
-    """Return the longest length over which the cost bends as over the first that tells."""
-    for power in sorted(range(-RULE.outward, RULE.outward), key=abs):
-        length = RULE.stride**power
-        with suppress(LookupError, AssertionError):  # of costs that never were asked so far away
-            ladder = line.ladder(length)
-            if ladder is None:
-                continue
+def _own_length(line: Line) -> tuple[float, float]:
+    """Return a length over which the cost bends as over the shortest that tells, and their end."""
+    bends = ((t, _told(line, t)) for t in sorted(RULE.zero_lengths, key=lambda t: abs(math.log(t))))
+    length, bend = next(((t, bend) for t, bend in bends if bend), (0.0, 0.0))
+    first, shorter = length, bend
+    while shorter:  # over longer lengths the cost may bend evenly, too
+        first, bend = length, shorter
+        length = line.evenly(bend, first, 1.0 / RULE.stride) / RULE.stride
+        shorter = _told(line, length)
+    if not bend:
+        return 0.0, 0.0
+    longest = line.evenly(bend, first, RULE.stride)
+    return (longest, longest) if longest < max(RULE.zero_lengths) else (RULE.stride * first, 0.0)
+
+
+def _told(line: Line, length: float) -> float:
+    """Return how the cost bends over a length; 0 where that is not told."""
+    with suppress(LookupError, AssertionError):  # of costs that never were asked so far away
+        ladder = line.ladder(length) if length >= min(RULE.zero_lengths) else None
+        if ladder is not None:
             bend = ladder.bend(RULE.noise * ladder.own_noise)
-            if bend.error <= RULE.uneven * abs(bend.value):
-                for _ in range(power, RULE.outward):
-                    if not line.bends_on(RULE.stride * length, bend.value):
-                        return length
-                    length *= RULE.stride
-                return ladder.length
+            return float(bend.value) if bend.error <= RULE.uneven * abs(bend.value) else 0.0
     return 0.0
 
 

@@ -85,8 +85,10 @@ class Evaluation:
         self.failure_probability = FAILURE_PROBABILITY
         # The largest sizes of the factors on the way here: roundings of them are no lengths.
         self.past_sizes: tuple[float, ...] = ()
-        # Where the point is zero in a factor: the length over which the cost bends as it does here.
+        # Where the point is zero in a factor: a length over which the cost bends as it does here,
+        # and the longest of these, if there is one.
         self.own_lengths: tuple[float, ...] = ()
+        self.own_sizes: tuple[float, ...] = ()
 
     def moved(
         self, vector: np.ndarray, move: Callable[[TangentSpace, Any], Any] = retraction
@@ -218,9 +220,9 @@ class Evaluation:
         return self.space.factor_sizes()
 
     def lengths(self, share: float) -> tuple[float, ...]:
-        """Return the size in each factor, or the cost's own length there if that was measured."""
+        """Return the size in each factor, or the cost's own size there if that was measured."""
         sizes = self.sizes(share)
-        own = self.own_lengths or (0.0,) * len(sizes)
+        own = self.own_sizes or (0.0,) * len(sizes)
         return tuple(a or b for a, b in zip(own, sizes, strict=True))
 
     def reach(self, vector: np.ndarray) -> float:
@@ -229,20 +231,20 @@ class Evaluation:
         Where the point is zero, the cost's own length counts, if that was measured. On manifolds
         with bounds the length is 1, as it is where none is known.
         """
-        return self.known_reach(vector) or 1.0
+        return self.known_reach(vector) or self._reach(vector, self.own_lengths) or 1.0
 
     def known_reach(self, vector: np.ndarray) -> float:
         """Return that length, or 0 where no size is known in any factor that a vector moves."""
         if self.manifold.bounded:
             return 1.0
-        rounding = self.precision**0.5
-        lengths = self.lengths(rounding)
-        if len(lengths) == 1:
-            return lengths[0]
-        length = self.norm(vector)
-        pairs = zip(self.space.factor_lengths(vector), lengths, strict=True)
-        sized = [(part, size) for part, size in pairs if size > 0.0]
-        if not max((part for part, _ in sized), default=0.0) > rounding * length:
+        return self._reach(vector, self.lengths(self.precision**0.5))
+
+    def _reach(self, vector: np.ndarray, sizes: tuple[float, ...]) -> float:
+        if len(sizes) == 1:
+            return sizes[0]
+        length, parts = self.norm(vector), self.space.factor_lengths(vector)
+        sized = [(part, size) for part, size in zip(parts, sizes, strict=False) if size > 0.0]
+        if not max((part for part, _ in sized), default=0.0) > self.precision**0.5 * length:
             return 0.0
         return length / max(part / size for part, size in sized)
 

@@ -115,7 +115,7 @@ class Newton:
     def __init__(self, here: Evaluation):
         self._here = here
         self._weights = self._units()
-        slope = self._weighted(here.across(here.gradient))
+        slope = self.weighted(here.across(here.gradient))
         self.softness = math.nan
         self.softest: np.ndarray | None = None
         self.residual = self._steepness = here.norm(slope)
@@ -176,7 +176,7 @@ class Newton:
         """A unit vector along the slope that no curvature explains; None where there is none."""
         if not (self.residual > 0.0 and (self._is_solved or self._steps)):
             return None
-        return self._unit(self._weighted(self._left))
+        return self._unit(self.weighted(self._left))
 
     def solve_exactly(self) -> None:
         """Take the whole step by the matrix, where that can be formed."""
@@ -318,7 +318,8 @@ class Newton:
             return tuple(1.0 for _ in sizes)
         return tuple(size / largest if size > 0.0 else 1.0 for size in sizes)
 
-    def _weighted(self, vector: np.ndarray) -> np.ndarray:
+    def weighted(self, vector: np.ndarray) -> np.ndarray:
+        """Return a vector times the sizes of the factors, over the largest, where these matter."""
         if len(self._weights) == 1 or min(self._weights) == 1.0:
             return vector
         return self._here.space.weighted(vector, self._weights)
@@ -360,9 +361,6 @@ class Newton:
             self.softness = float(values[0]) / self.largest_met
             softest = here.vector_across(weights * vectors[:, 0])
             self.softest = self._unit(softest)
-            length = here.norm(softest)
-            least = max(abs(self.softness), here.precision) * length * length
-            self._beside_softest = abs(float(values[0])) / least if least > 0.0 else math.inf
             self.is_positive = bool(values[0] > flat)
 
     def _visible(self, matrix: np.ndarray) -> np.ndarray:
@@ -384,9 +382,11 @@ class Newton:
 
     def largest_bend(self, direction: np.ndarray) -> float:
         """Return the largest curvature in the factors that a direction moves, where it is known."""
-        return self._beside_softest if direction is self.softest else math.inf
-
-    _beside_softest = math.inf
+        if not self._is_solved or not self.largest_met > 0.0:
+            return math.inf
+        shares = [1.0 / weight for weight in self._weights]
+        length = self._here.norm(self._here.space.weighted(direction, shares))
+        return self.largest_met * length * length
 
     is_positive = False
     """Whether all eigenvalues, in units of the factors' sizes, are positive beyond rounding."""
@@ -396,7 +396,7 @@ class Newton:
         here = self._here
         left, scale = self._left, self._steepness
         ahead = self._towards(left) if self._ahead is None else self._ahead
-        image = self._weighted(here.across(here.hessian(self._weighted(ahead))))
+        image = self.weighted(here.across(here.hessian(self.weighted(ahead))))
         bend = here.inner(ahead, image)
         if not math.isfinite(bend):
             raise NonFiniteHessianError("the Hessian has NaN or infinite entries at this point")
@@ -409,7 +409,7 @@ class Newton:
             self.bends_down = not self._is_solved
             return
         along = here.inner(left, ahead)
-        self.step = self.step + (scale * (along / bend)) * self._weighted(ahead)
+        self.step = self.step + (scale * (along / bend)) * self.weighted(ahead)
         self.decrease += 0.5 * (scale * (along / bend)) * (scale * along)
         self._left = left = left - (along / bend) * image
         self.residual = scale * here.norm(left)

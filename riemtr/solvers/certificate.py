@@ -306,10 +306,10 @@ def certify_evaluation(
     curvature_met : float
         The largest curvature that a run has met beside the point.
     """
-    lengths = own_lengths(here)
+    lengths, sizes = own_lengths(here)
     if lengths:  # anew, since steps of other lengths may have been taken before
         before, here = here, here.problem.at(here.point, here.counts, here.clock)
-        here.past_sizes, here.own_lengths = before.past_sizes, lengths
+        here.past_sizes, here.own_lengths, here.own_sizes = before.past_sizes, lengths, sizes
         here.failure_probability = before.failure_probability
     size, known = here.gradient_norm, here.curvature
     bound = tolerances.gradient_at(here, curvature_met)
@@ -412,7 +412,7 @@ class _Evidence:
         noise of the gradient may hide as much again of the way, or more than is asked for.
         """
         here, least = self.here, self.curvature.lower_bound
-        if nearness.near is not False or not any(here.own_lengths) or not least > 0.0:
+        if nearness.near is not False or not any(here.own_sizes) or not least > 0.0:
             return nearness
         unit = here.gradient / here.gradient.dtype.type(here.gradient_norm)
         noise = CLAIM.noises * gradient_noise(here, unit)
@@ -422,11 +422,7 @@ class _Evidence:
         sizes = here.lengths(here.precision)
         pairs = zip(nearness.lengths, sizes, strict=True)
         close = all(length + error <= self._tolerances.distance * size for length, size in pairs)
-        # A cost that bends evenly without an end has no length either; along the slope the end may
-        # be a little farther.
-        bend = here.inner(unit, here.hessian(unit))
-        ends = not Line(here, unit).bends_on(RULE.stride**2 * here.reach(unit), bend)
-        return replace(nearness, near=True if close and ends else None, sizes=sizes, error=error)
+        return replace(nearness, near=True if close else None, sizes=sizes, error=error)
 
     def slopes_down(self) -> bool:
         """Whether the slope along negative curvature is that of a point far from a saddle."""
@@ -492,7 +488,7 @@ class _Evidence:
         for number, (vector, stated) in enumerate(asked):
             line = line_along(here, vector)
             bend = here.inner(vector, stated)
-            tolerated = known.tolerated(self._tolerances.curvature)
+            tolerated = self._tolerances.curvature_at(here, vector)
             slope = self._tolerances.slope_at(here, vector, bend, known.size)
             sentence, measured = contradicting_bend(line, bend, slope, tolerated)
             flat = number == 0 and bool(ways)
@@ -506,7 +502,7 @@ class _Evidence:
             if sentence:
                 return sentence
         for way, begin in ways[1:] if self.nearness is not None else ():
-            sentence = self._fall(line_along(here, way), True, begin)
+            sentence = self._fall(line_along(here, way), True, begin, 0.0)
             if sentence:
                 return sentence
         clear = known.lower_bound > known.tolerated(self._tolerances.curvature)
@@ -517,11 +513,16 @@ class _Evidence:
             )
         return ""
 
-    def _fall(self, line: Line, flat: bool, begin: float = 0.0) -> str:
-        """Say that a cost beside the point is clearly lower."""
+    def _fall(
+        self, line: Line, flat: bool, begin: float = 0.0, share: float = CLAIM.minimum
+    ) -> str:
+        """Say that a cost beside the point is lower by more than a share of the model's decrease.
+
+        Along a slope that no curvature explains the model does not decrease.
+        """
         nearness = self.nearness
         assert nearness is not None
-        known, slope = CLAIM.minimum * nearness.decrease, 0.0
+        known, slope = share * nearness.decrease, 0.0
         if self._tolerances.gradient:  # a slope that the user takes for none
             slope = abs(line.here.inner(line.here.gradient, line.direction))
         place = line.first_fall(known, slope, begin) if flat else 0.0
@@ -674,12 +675,18 @@ class _Evidence:
 def _another(here: Evaluation, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a direction that nobody chose, with the Hessian's product; that of Lanczos if it does.
 
-    It is turned from the one given by a radian at least: two lines that are close see the same.
+    It is turned from the one given by a radian at least: two lines that are close see the same. In
+    factors of other sizes it is as long beside these.
     """
     known = here.curvature.drawn
-    if known is not None and abs(here.inner(direction, known[0])) <= math.cos(1.0):
+    apart = known is not None and abs(here.inner(direction, known[0])) <= math.cos(1.0)
+    if known is not None and apart and not here.newton.units_matter:
         return known
     drawn = here.space.random(np.random.default_rng(_SEED))
+    if here.newton.units_matter:
+        drawn = here.newton.weighted(drawn)
+        drawn = drawn / drawn.dtype.type(here.norm(drawn))
+        return drawn, here.hessian(drawn)
     rest = drawn - drawn.dtype.type(here.inner(direction, drawn)) * direction
     length = here.norm(rest)
     if 0.0 < length < math.sin(1.0):

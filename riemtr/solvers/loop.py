@@ -258,7 +258,7 @@ class Run:
                 slope = self.tolerances.slope_at(here, direction, bend, self.size)
                 self._contradiction = contradicting_bend(line, bend, slope, tolerated)[0]
             place = line.first_fall(0.0, begin=begin)
-            if place:  # by more than on the last bit of the way
+            if place and number == 0:  # by more than on the last bit of the way
                 decrease = self.tolerances.nearness(here).decrease
                 place = line.first_fall(CLAIM.minimum * decrease, begin=begin)
             if place:

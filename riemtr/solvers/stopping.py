@@ -77,11 +77,20 @@ class Tolerances:
         It is no more than the gradient norm that counts as none, nor than what a point has that is
         as close to the minimizer as is asked for.
         """
+        length = self.distance * here.known_reach(direction)
+        flat = self.curvature_at(here, direction)
+        return min(self.gradient_at(here, curvature), max(abs(bend), flat) * length)
+
+    def curvature_at(self, here: Evaluation, direction: np.ndarray) -> float:
+        """Return the curvature along a direction that counts as none.
+
+        Where the sizes of factors are far apart, it is small beside that of the factors which the
+        direction moves.
+        """
         flat, newton = here.curvature.tolerated(self.curvature), here.newton
         if newton.units_matter:
             flat = min(flat, self.curvature.relative * newton.largest_bend(direction))
-        length = self.distance * here.reach(direction)
-        return min(self.gradient_at(here, curvature), max(abs(bend), flat) * length)
+        return flat
 
     def nearness(self, here: Evaluation) -> Nearness:
         """Return how far the nearest minimizer is, by what is known of the curvature at a point."""

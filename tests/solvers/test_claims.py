@@ -476,3 +476,103 @@ def test_noise_is_no_seam_that_excuses_a_wrong_hessian(noise):
             ),
         )
         assert riemtr.certify(problem, center).verdict != "minimizer"
+
+
+@pytest.mark.parametrize("length", [1e-8, 1e-3, 1.0, 1e4])
+def test_a_quadratic_form_at_zero_has_no_size_beside_which_a_slope_is_none(length):
+    aside = np.array([3e-3, -1e-2, 5e-3])
+    problem = Problem(
+        Euclidean(3),
+        lambda x: float(np.sum((x / length - aside) ** 2)),
+        euclidean_gradient=lambda x: 2.0 * x / length**2,
+    )
+    assert riemtr.certify(problem, np.zeros(3)).verdict != "minimizer"
+
+
+@pytest.mark.parametrize("place", [0.0, 3.0])
+@pytest.mark.parametrize("length", [1e-7, 1e-2, 1e3, 1e8])
+def test_curvature_hidden_in_one_factor_is_seen_in_any_unit(length, place):
+    """The Hessian that is handed over lacks what bends the cost down in the factor."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        axis = rng.standard_normal(3)
+        axis /= np.linalg.norm(axis)
+        other = rng.standard_normal(2)
+        at = place * length * rng.standard_normal(3)
+        falls = 0.8 * length**-2
+
+        def cost(x, y, a=axis, c=other, p=at):
+            z = (x - p) / length
+            return float(2.0 * np.sum(np.sinh(0.5 * z) ** 2) - 0.8 * (a @ z) ** 2) + float(
+                np.sum((y - c) ** 2)
+            )
+
+        problem = Problem(
+            riemtr.Product([Euclidean(3), Euclidean(2)]),
+            cost,
+            euclidean_gradient=lambda x, y, a=axis, c=other, p=at, h=falls: [
+                np.sinh((x - p) / length) / length - 2.0 * h * (a @ (x - p)) * a,
+                2.0 * (y - c),
+            ],
+            euclidean_hessian=lambda x, y, v, w, p=at: [
+                np.cosh((x - p) / length) / length**2 * v,
+                2.0 * w,
+            ],
+        )
+        assert riemtr.certify(problem, [at, other]).verdict != "minimizer"
+
+
+def test_a_way_too_soft_for_the_gradient_is_walked_by_the_cost():
+    """Turns of a cloud of points that is nearly a line, which ends where costs are level."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        scales = np.array([1.0, 2e-3, 1e-6])[:, None]
+        clouds = 30.0 * rng.standard_normal((2, 3, 9)) * scales
+        clouds[1] *= 1e-2
+        turns = riemtr.Rotations(3, 2).random_point(seed)
+        targets = turns @ clouds
+        problem = Problem(
+            riemtr.Rotations(3, 2),
+            lambda x, a=clouds, b=targets: 0.5 * float(np.sum((x @ a - b) ** 2)),
+            euclidean_gradient=lambda x, a=clouds, b=targets: (x @ a - b) @ np.swapaxes(a, -1, -2),
+            euclidean_hessian=lambda x, v, a=clouds: v @ a @ np.swapaxes(a, -1, -2),
+        )
+        result = riemtr.PracticalTRM().solve(problem, rng=seed)
+        away = float(np.max(np.linalg.norm(result.point - turns, axis=(-2, -1))))
+        if result.converged or result.certified:
+            assert away <= 1e-4 or result.cost <= 1e-26
+
+
+@pytest.mark.parametrize("constant", [0.0, 1e6, 1e12])
+def test_quantised_costs_and_large_constants_certify_nothing_far_away(constant):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        curvatures, center = 10.0 ** rng.uniform(-3.0, 0.0, 4), rng.standard_normal(4)
+        plain = bowl(curvatures, center)
+        digit = 10.0 ** rng.uniform(-9.0, -3.0)
+        problem = Problem(
+            Euclidean(4),
+            lambda x, p=plain, d=digit: constant + d * round(p.at(x).cost / d),
+            euclidean_gradient=lambda x, p=plain: p.at(x).gradient,
+            euclidean_hessian=lambda x, v, c=curvatures: c * v,
+        )
+        away = center + np.linalg.norm(center) * 10.0 ** rng.uniform(-2.0, 0.0)
+        if plain.at(away).cost > 1e-12 * constant:
+            assert riemtr.certify(problem, away).verdict != "minimizer"
+
+
+def test_a_bowl_that_turns_down_on_one_side_is_no_minimizer_in_any_unit():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        axis = rng.standard_normal(3)
+        axis /= np.linalg.norm(axis)
+        center = 10.0 ** rng.uniform(-3.0, 3.0) * rng.standard_normal(3)
+        problem = Problem(
+            Euclidean(3),
+            lambda x, c=center, a=axis: float((x - c) @ (x - c)) - 2.0 * max(a @ (x - c), 0.0) ** 2,
+            euclidean_gradient=lambda x, c=center, a=axis: (
+                2.0 * (x - c) - 4.0 * max(a @ (x - c), 0.0) * a
+            ),
+            euclidean_hessian=lambda x, v: 2.0 * v,
+        )
+        assert riemtr.certify(problem, center).verdict != "minimizer"
