@@ -32,6 +32,10 @@ _FEW, _SOME = 2, 4
 _LEAST_SHARE = 0.02
 # The least width of a component over that of the row: what single precision resolves.
 _NARROWEST = 1e-4
+# Samples of a narrow component over the number of rows: n - 1 samples have the same coefficient in
+# a row that is chosen for it. A component of fewer samples is no narrower than this, over the row.
+_CROWD = 4.0
+_NOT_NARROW = 0.25
 # Where the fits begin, for rows of mean square 1: the variances of a peaked density.
 _PEAKED = (0.1, 2.0)
 
@@ -253,7 +257,9 @@ def _maximized(bins: Bins, shares: np.ndarray, means: np.ndarray, variances: np.
         inside = np.maximum(inside, _LEAST_SHARE)
         shares[:, active] = inside / inside.sum(axis=0)
         means[:, active] = first
-        variances[:, active] = np.maximum(second - first**2, _NARROWEST**2)
+        crowd = _CROWD * len(value) / bins.samples
+        least = np.where(inside < crowd, _NOT_NARROW**2, _NARROWEST**2)
+        variances[:, active] = np.maximum(second - first**2, least)
         active = active[moving]
         if not len(active):
             break
