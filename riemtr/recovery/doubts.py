@@ -177,7 +177,7 @@ OF_ESTIMATES: tuple[tuple[Doubt, ...], ...] = (
                 _has_error(row, rows)
                 and DEVIATIONS * max(row.standard_error, rows.error_of_exact) > RULE.error
             ),
-            f"its error, or what it makes of it in the atoms of exact rows, may be above "
+            f"its error, or the error that it causes in the atoms of exact rows, may be above "
             f"{RULE.error:.0%}: that is {DEVIATIONS:.0f} standard errors",
         ),
     ),

@@ -209,10 +209,11 @@ def test_doubtful_rows_are_named_and_exit_code_1(tmp_path):
     assert report["trusted"] is False
     assert report["rows_trusted"] == report["rows_exactly_sparse"] == 5
     (doubtful,) = [row for row in report["rows"] if not row["trusted"]]
-    assert "not exactly sparse, though others are" in doubtful["doubts"][0]
+    # Its correlation with the others, known from 800 samples only, is an error of a few percent.
+    assert "may be above 1%" in doubtful["doubts"][0]
     text = words(outcome)
     assert f"all rows but {doubtful['row']}: a wrong row disturbs A" in text
-    assert "not exactly sparse, though others are" in text
+    assert "may be above 1%" in text
     assert "rows 5 proved, 1 doubtful" in text
     # The others are right all the same.
     X = np.load(tmp_path / "o" / "X.npy")
@@ -237,7 +238,8 @@ def test_without_exact_zeros_the_words_are_modest(tmp_path):
 def test_the_caveat_stays_where_some_rows_are_doubtful(tmp_path):
     """As it did not: doubtful rows were named, as if the others were proved."""
     noisy = Y + 1e-3 * np.random.default_rng(0).standard_normal(Y.shape)
-    gaussian = np.random.default_rng(1).standard_normal((2, Y.shape[1]))
+    # The chance correlation of large Gaussian rows with the others would be an error of all atoms.
+    gaussian = 0.02 * np.random.default_rng(1).standard_normal((2, Y.shape[1]))
     np.save(tmp_path / "Y.npy", np.vstack([noisy, gaussian]))
     outcome = recover(tmp_path / "Y.npy", "--out", tmp_path / "o")
     report = json.loads((tmp_path / "o" / "report.json").read_text())
