@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from riemtr.data.aligned_arrays import aligned, empty_aligned
-from riemtr.data.blocks import add_up
+from riemtr.data.blocks import add_up, aligned, empty_aligned
 from riemtr.data.matrices import (
     as_real_array,
     check_shape,
@@ -99,7 +98,7 @@ class Partitioned:
         function : callable
             Defined at the top of a module, so that it can travel; ``first`` is the number of the
             block's first column. It returns a tuple of arrays and numbers. All arrays that it is
-            given, and that are returned here, are :func:`riemtr.data.aligned_arrays.aligned`.
+            given, and that are returned here, are :func:`riemtr.data.blocks.aligned`.
         merge : callable, optional
             ``merge(results)`` in place of the sum. The order of the results is that of the columns
             and the tree depends on nothing but their number: the same blocks give the same bits,
@@ -135,7 +134,7 @@ class Partitioned:
         """Return the matrix whose blocks are ``function(block, *arguments)``; nothing is computed.
 
         The function keeps the number of columns and the type. Its results are best
-        :func:`riemtr.data.aligned_arrays.empty_aligned`, or every visit to them begins with a copy.
+        :func:`riemtr.data.blocks.empty_aligned`, or every visit to them begins with a copy.
         """
         delayed = require("dask.delayed", extra="dask").delayed
         visit = delayed(_Visit(function), pure=False, traverse=False)

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import real
-from riemtr.data.aligned_arrays import empty_aligned
-from riemtr.data.blocks import Blocks, Samples, as_data, gram, product_blocks
+from riemtr.data.blocks import Blocks, Samples, as_data, empty_aligned, gram, product_blocks
 from riemtr.errors import ArgumentError
 from riemtr.recovery.report import column_signs
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from riemtr.data.aligned_arrays import aligned, empty_aligned
+from riemtr.data.blocks import aligned, empty_aligned
 
 
 def offset(array):
