@@ -583,11 +583,13 @@ class Line:
         gap = ahead - middle + (behind - middle) - value * length * length
         return abs(gap) <= RULE.uneven * abs(value) * length * length  # False for NaN
 
-    def evenly(self, value: float, length: float, factor: float) -> float:
-        """Return the last of the lengths, each a factor from the one before, that bends so."""
-        low, high = min(RULE.zero_lengths), max(RULE.zero_lengths)
-        while low <= factor * length <= high and self.bends_on(factor * length, value):
-            length *= factor
+    def longest_even(self, value: float, length: float) -> float:
+        """Return the length up to which the cost bends by about some value."""
+        further = (t for t in RULE.zero_lengths if t > length)
+        for longer in further:
+            if not self.bends_on(longer, value):
+                break
+            length = longer
         return length
 
     def seam(self) -> bool:
@@ -643,9 +645,9 @@ def own_lengths(here: Evaluation) -> tuple[tuple[float, ...], tuple[float, ...]]
     """Return lengths over which the cost bends evenly in factors that are zero, and their ends.
 
     A point that is zero has no size, and its derivatives may be wrong, or come from differences
-    themselves. So lengths are tried from 1 on, longer and shorter ones, until costs approach a
-    limit. None is known of a cost that does not bend, or only beyond its noise. The end of the
-    lengths over which it bends so is a size; a quadratic form has none.
+    themselves. So lengths are tried, the shortest first, until costs approach a limit. None is
+    known of a cost that does not bend, or only beyond its noise. The end of the lengths over which
+    it bends so is a size; a quadratic form has none.
 
     Returns
     -------
@@ -669,24 +671,23 @@ def own_lengths(here: Evaluation) -> tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def _own_length(line: Line) -> tuple[float, float]:
-    """Return a length over which the cost bends as over the shortest that tells, and their end."""
-    bends = ((t, _told(line, t)) for t in sorted(RULE.zero_lengths, key=lambda t: abs(math.log(t))))
-    length, bend = next(((t, bend) for t, bend in bends if bend), (0.0, 0.0))
-    first, shorter = length, bend
-    while shorter:  # over longer lengths the cost may bend evenly, too
-        first, bend = length, shorter
-        length = line.evenly(bend, first, 1.0 / RULE.stride) / RULE.stride
-        shorter = _told(line, length)
-    if not bend:
-        return 0.0, 0.0
-    longest = line.evenly(bend, first, RULE.stride)
-    return (longest, longest) if longest < max(RULE.zero_lengths) else (RULE.stride * first, 0.0)
+    """Return a length over which the cost bends as over the shortest that tells, and their end.
+
+    Over longer lengths the cost may bend evenly, too, and otherwise.
+    """
+    bends = ((length, _told(line, length)) for length in RULE.zero_lengths)
+    length, bend = next(((length, bend) for length, bend in bends if bend), (0.0, 0.0))
+    longest = line.longest_even(bend, length) if bend else 0.0
+    if longest < RULE.zero_lengths[-1]:
+        return longest, longest
+    return max(1.0, RULE.stride * length), 0.0
 
 
 def _told(line: Line, length: float) -> float:
     """Return how the cost bends over a length; 0 where that is not told."""
     with suppress(LookupError, AssertionError):  # of costs that never were asked so far away
-        ladder = line.ladder(length) if length >= min(RULE.zero_lengths) else None
+        level = line.cost(length) == line.here.cost == line.cost(-length)
+        ladder = None if level else line.ladder(length)
         if ladder is not None:
             bend = ladder.bend(RULE.noise * ladder.own_noise)
             return float(bend.value) if bend.error <= RULE.uneven * abs(bend.value) else 0.0

@@ -576,3 +576,27 @@ def test_a_bowl_that_turns_down_on_one_side_is_no_minimizer_in_any_unit():
             euclidean_hessian=lambda x, v: 2.0 * v,
         )
         assert riemtr.certify(problem, center).verdict != "minimizer"
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-4, 1.0, 1e6])
+def test_at_zero_the_shortest_lengths_that_tell_count(length):
+    """Far out the cost is a quadratic form that falls, and beside the point it is another one."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        axis = rng.standard_normal(3)
+        axis /= np.linalg.norm(axis)
+
+        def cost(x, a=axis):
+            z = x / length
+            return float(np.sum(np.sqrt(1.0 + z * z) - 1.0) - 0.8 * (a @ z) ** 2)
+
+        problem = Problem(
+            Euclidean(3),
+            cost,
+            euclidean_gradient=lambda x, a=axis: (
+                (x / length / np.sqrt(1.0 + (x / length) ** 2) - 1.6 * (a @ x / length) * a)
+                / length
+            ),
+            euclidean_hessian=lambda x, v: v / length**2,
+        )
+        assert riemtr.certify(problem, np.zeros(3)).verdict == "unresolved"
