@@ -352,7 +352,10 @@ class Curvature:
         self.lower_bound = max(self.lower_bound, self.min_eigenvalue - self.doubt)
 
     def _begun(self) -> Krylov:
-        return self._krylov or Krylov(self._here, self._failure_probability)
+        # In few dimensions hardly a step is saved by a larger chance.
+        few = self._here.manifold.dim <= _FEW_DIMENSIONS
+        chance = self._failure_probability**2 if few else self._failure_probability
+        return self._krylov or Krylov(self._here, chance)
 
     def _by_lanczos(self, threshold: Threshold) -> None:
         here = self._here
