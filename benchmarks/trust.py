@@ -2,10 +2,10 @@
 
 Each family draws data whose dictionary is known. A row counts as wrong if it is trusted and its
 atom is off by more than four stated standard errors, or, for a proved row, if the row or its atom
-(unless an error of that is stated) is off by more than 1e-5. A recovery counts as wrong if it is
-trusted as a whole and one of its atoms is off by more than 1 %. The last column has the share of
-the right rows, to 1 %, that are doubted: in families of the paper's own model the claim is that it
-is small.
+is off by more than 1e-5 and by more than the errors that are stated. A recovery counts as wrong if
+it is trusted as a whole and one of its atoms is off by more than 1 %. The last column has the share
+of the right rows, to 1 %, that are doubted: in families of the paper's own model the claim is that
+it is small.
 
 Families that are not complete have more sources than rows, or values that hide which of them are
 right; there a trusted row counts in the first claim only.
@@ -312,7 +312,12 @@ def judge(found: Recovery, A: np.ndarray, family: Family) -> Count:
         rows=len(trusted),
         proved=int(proved.sum()),
         plausible=int((trusted & ~proved).sum()),
-        wrong_proved=int((proved & ((off > exact) | (trusted.all() & beyond))).sum()),
+        wrong_proved=int(
+            (
+                proved
+                & ((off > np.maximum(DEVIATIONS * stated.max(), exact)) | (trusted.all() & beyond))
+            ).sum()
+        ),
         wrong_plausible=int((trusted & ~proved & beyond).sum()),
         above=int((trusted & ~right & (trusted.all() | ~proved)).sum()),
         trusted=int(found.trusted),

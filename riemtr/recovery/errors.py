@@ -310,6 +310,27 @@ def _small(
     return (rows @ rows.T).astype(np.float64), (weights @ weights.T).astype(np.float64)
 
 
+def errors_of_zeros(rows: np.ndarray, zeros: np.ndarray, used: int) -> Errors:
+    """Return the errors of rows that are determined by zeros which are so to a few digits only.
+
+    A row takes t_ij of row j to make its zeros least squares.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, p)
+    zeros : ndarray of bool, shape (n, p)
+        Where rows count as zero.
+    used : int
+        How many of the zeros determine each row.
+    """
+    chosen, squares = zeros.astype(np.float64), rows.astype(np.float64) ** 2
+    counts = np.maximum(chosen.sum(axis=1), 1.0)
+    noise = (chosen * squares).sum(axis=1) / counts
+    information = chosen @ squares.T * np.minimum(used / counts, 1.0)[:, None]
+    none = np.zeros((len(rows), len(rows)))
+    return Errors.of(noise[:, None] / np.maximum(information, _TINY), none, none, none)
+
+
 def subspaces(inseparable: np.ndarray) -> np.ndarray:
     """Return the number of the group of each row: those not told apart, however indirectly.
 

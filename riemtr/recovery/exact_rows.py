@@ -156,6 +156,11 @@ def snap(samples: Units, directions: np.ndarray) -> Snapped:
     return Snapped(found, largest, zeros, leverages)
 
 
+def zeros_that_determine(dimension: int) -> int:
+    """Return how many zeros at least determine a row, if there are as many."""
+    return _MANY_ZEROS_PER_DIMENSION * dimension + _MORE_ZEROS
+
+
 def on_many_zeros(
     units: np.ndarray, direction: np.ndarray, largest: float
 ) -> tuple[np.ndarray, float]:
@@ -167,7 +172,7 @@ def on_many_zeros(
     wider = _MUCH_WIDER
     for _ in range(_ROUNDS):  # from the second on it knows how large zeros are
         close = np.flatnonzero(np.abs(units @ direction) <= wider * max(largest, _NOT_ROUNDING))
-        most = _MANY_ZEROS_PER_DIMENSION * len(direction) + _MORE_ZEROS
+        most = zeros_that_determine(len(direction))
         part = units[close[:: max(len(close) // most, 1)]]
         if len(part) < len(direction):  # which determine nothing
             break

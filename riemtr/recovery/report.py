@@ -143,7 +143,7 @@ class Atom:
     unproved : str
         Why exact zeros do not prove the row; empty if they do, or if it has none.
     standard_error : float
-        Of the atom, relative to its length: 0 for an exactly sparse row, NaN where not known.
+        Of the atom, relative to its length; 0 if all rows are exact to rounding, NaN if not known.
     starts, came_back : int
         From how many random starts all rows were solved for, and how many of the others had led to
         this row.

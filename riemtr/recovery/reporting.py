@@ -5,6 +5,7 @@ Rows that were found on a sample of the samples are proved on all of them here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,8 +14,9 @@ import numpy as np
 
 from riemtr.data.blocks import Blocks
 from riemtr.recovery.doubts import Rows, doubts
+from riemtr.recovery.errors import errors_of_zeros
 from riemtr.recovery.evidence import dependence, sharing, sparser_combinations
-from riemtr.recovery.exact_rows import on_many_zeros, prove
+from riemtr.recovery.exact_rows import on_many_zeros, prove, zeros_that_determine
 from riemtr.recovery.report import Atom, Encoder, NormalForm, Recovery, mean_share
 from riemtr.recovery.rounding import Rounder
 from riemtr.recovery.task import Task
@@ -121,6 +123,12 @@ def _with_evidence(task: Task, rows: list[Atom], form: NormalForm) -> list[Atom]
         for place, depends in zip(varying, dependence(X[varying]), strict=True):
             rows[place] = replace(rows[place], dependence=float(depends))
     exact = [place for place, row in enumerate(rows) if row.exact and row.zeros]
+    if exact and task.inspector.precision > 0.0:
+        errors = _errors_of_few_digits(task, form, X, exact)
+        rows = [
+            replace(row, standard_error=math.hypot(row.standard_error, error))
+            for row, error in zip(rows, errors, strict=True)
+        ]
     shared = sharing(X, [place for place in exact if not rows[place].unproved])
     better = sparser_combinations(X, exact)
     if task.constant:  # nobody sees its row: the others are numbered without it
@@ -134,6 +142,19 @@ def _with_evidence(task: Task, rows: list[Atom], form: NormalForm) -> list[Atom]
         replace(row, sparser=better.get(place), shares=place in shared)
         for place, row in enumerate(rows)
     ]
+
+
+def _errors_of_few_digits(
+    task: Task, form: NormalForm, X: np.ndarray, exact: list[int]
+) -> np.ndarray:
+    """Return the standard errors of all atoms that exact rows of data of few digits make."""
+    rows = form.directions.T @ task.samples
+    zeros = np.zeros(X.shape, dtype=bool)
+    zeros[exact] = X[exact] == 0.0
+    used = zeros_that_determine(len(rows))
+    return errors_of_zeros(rows, zeros, used).of_atoms(
+        task.white.inverse.astype(np.float64), form.directions
+    )
 
 
 def _coefficients(task: Task, form: NormalForm) -> tuple[Any, np.ndarray | None]:

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from riemtr.data.blocks import Blocks
 from riemtr.problems.surrogates import LogCosh
-from riemtr.recovery.errors import Moments, dependence, subspaces
+from riemtr.recovery.errors import Moments, dependence, errors_of_zeros, subspaces
 from riemtr.recovery.refining import Refined, refine
 
 DRAWS = 20
@@ -140,3 +140,20 @@ def test_moments_do_not_depend_on_blocks_where_samples_are_drawn_one_by_one():
     np.testing.assert_allclose(moments.crossed, expected, rtol=1e-10)
     off = ~np.eye(N, dtype=bool)
     assert moments.crossed_series[off].mean() == pytest.approx(expected[off].mean(), rel=0.05)
+
+
+def test_errors_of_zeros_of_few_digits_are_those_seen():
+    """Rows that least squares on their zeros determine, beside others without an error."""
+    seen, stated = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = sparse(rng, (N, P)) + 1e-6 * rng.standard_normal((N, P))
+        zeros = np.abs(X) < 1e-4
+        T = np.zeros((N, N))
+        for i in range(N):
+            others = np.arange(N) != i
+            T[i, others] = -np.linalg.lstsq(X[others][:, zeros[i]].T, X[i, zeros[i]])[0]
+        seen.append(T**2)
+        stated.append(errors_of_zeros(X, zeros, P).variances)
+    ratio = np.sqrt(np.sum(stated) / np.sum(seen))
+    assert 1 / 1.3 < ratio < 1.3
