@@ -42,7 +42,7 @@ from riemtr.recovery.errors import (
     noise_covariance,
     subspaces,
 )
-from riemtr.recovery.evidence import dependence
+from riemtr.recovery.evidence import dependence, dependence_limit
 from riemtr.recovery.solving import completed, nearest_rotation
 from riemtr.solvers import TrustRegion
 from riemtr.store import Form, Numbers, Record
@@ -255,7 +255,10 @@ def _likeliest(data: Samples, samples: np.ndarray, point: np.ndarray) -> Record:
     iterations += taken
     moments = Moments.of(source, point, densities)
     errors = moments.full(noise_covariance(source, point, densities))
-    finer = Densities.finer(point.T @ some, densities)
+    # Of rows that depend on each other, as under corruptions, finer densities follow that.
+    rows = point.T @ some
+    depend = float(np.median(dependence(rows))) > dependence_limit(len(rows))
+    finer = None if depend else Densities.finer(rows, densities)
     if finer is not None:
         other, origin, finer, taken = _settled(narrow, wide, some, point, finer, errors.variances)
         iterations += taken
@@ -269,10 +272,9 @@ def _likeliest(data: Samples, samples: np.ndarray, point: np.ndarray) -> Record:
     # Likely rows take the noise that they have in common for their own: smooth ones show it.
     noise = noise_covariance(narrow, smooth, Densities.fitted(smooth.T @ some))
     likely = moments.full(noise).scaled(point)
-    if likely.biased > likely.by_chance:
-        others = Moments.of(narrow, smooth, first).orthogonal(noise)
-        if others.scaled(smooth).of_rows < likely.of_rows:
-            point, errors, form = smooth, others, "orthogonal, smooth since noise buries sources"
+    others = Moments.of(narrow, smooth, first).orthogonal(noise)
+    if np.isfinite(likely.variances).all() and others.scaled(smooth).of_rows < likely.of_rows:
+        point, errors, form = smooth, others, "orthogonal, smooth since noise buries sources"
     cost = full_problem(source, densities).cost.at(point.astype(source.dtype)).value
     return _record(point, errors, form, cost, iterations)
 
