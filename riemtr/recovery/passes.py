@@ -188,6 +188,10 @@ def _refined(task: Task, rows: Sequence[Atom], look: Look | None) -> tuple[list[
     best = min(range(len(starts)), key=lambda start: refined[start].cost)
     every = [around.basis @ each.directions for each in refined]
     again = came_back(every[best], [each for start, each in enumerate(every) if start != best])
+    # Rows that are not told apart were not refined again: what counts is where solves led.
+    solved = [columns(solves) for start, solves in enumerate(starts) if start != best]
+    led = came_back(columns(starts[best]), solved)
+    again = np.where(refined[best].are_told_apart, again, np.minimum(again, led))
     known = [row for row in exact if not row.zeros]  # the row of ones, which has no atom
     directions, errors = beside(
         refined[best],
