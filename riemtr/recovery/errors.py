@@ -47,8 +47,8 @@ class Moments:
     ----------
     bend, product, square : ndarray, shape (n,)
         Of h''(x), h'(x) x and x^2.
-    slopes : ndarray, shape (n, n)
-        Of h'(x_i) x_j.
+    slopes, curvatures : ndarray, shape (n, n)
+        Of h'(x_i) x_j and h''(x_i) x_j^2, which is a_ij also if rows are silent together.
     informed : ndarray, shape (n,)
         The variance of the logarithm of E h'' E x^2.
     crossed, paired : ndarray, shape (n, n)
@@ -68,6 +68,7 @@ class Moments:
     square: np.ndarray
     informed: np.ndarray
     slopes: np.ndarray
+    curvatures: np.ndarray
     crossed: np.ndarray
     paired: np.ndarray
     squares: np.ndarray
@@ -102,7 +103,7 @@ class Moments:
 
     def full(self, noise: np.ndarray) -> Errors:
         """Return the errors of the full form, under a covariance that noise gives the rows."""
-        own = np.outer(self.bend, self.square)
+        own = self.curvatures
         determinant = own * own.T - 1.0
         unknown = self.inseparable()
         determinant[unknown] = np.inf
@@ -148,8 +149,8 @@ class Moments:
 
     def alone(self) -> np.ndarray:
         """Return the variances of t_ij of row i where row j has no error."""
-        own = np.outer(self.bend, self.square)
-        return np.maximum(self.crossed, self.crossed_series) / own**2 / self.samples
+        larger = np.maximum(self.crossed, self.crossed_series)
+        return larger / self.curvatures**2 / self.samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +255,7 @@ def _sums(
             product.sum(axis=1, dtype=np.float64),
             squares.sum(axis=1, dtype=np.float64),
             slope @ rows.T,
+            bend @ squares.T,
             (slope * slope) @ squares.T,
             product @ product.T,
             squares @ squares.T,
