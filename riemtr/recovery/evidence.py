@@ -86,10 +86,8 @@ class EvidenceRule:
     values_looked_at: int = 4096
     # Samples that a ratio cancels, so that half as many are no chance.
     enough: int = 50
-    # Share of the samples, where two rows do not vanish, on which mixtures are in proportion.
-    shared: float = 0.04
-    # The least number of these: two are chance now and then.
-    fewest_shared: int = 6
+    # Chance that two rows of continuous values are in proportion on as many samples.
+    chance: float = 1e-4
     # Other rows that each is compared with for that.
     partners: int = 8
     # Digits by which samples are the same.
@@ -553,8 +551,11 @@ def sharing(X: np.ndarray, rows: list[int]) -> set[int]:
         for step in range(1, min(RULE.partners, len(rows) - 1) + 1):
             other = rows[(place + step) % len(rows)]
             common = int(np.count_nonzero((looked_at[row] != 0.0) & (looked_at[other] != 0.0)))
-            least = max(RULE.shared * common, RULE.fewest_shared)
-            if common and _most_frequent_ratio(looked_at[row], looked_at[other])[1] >= least:
+            if not common:
+                continue
+            same = _most_frequent_ratio(looked_at[row], looked_at[other])[1]
+            # Of continuous ratios so many agree to that accuracy by chance.
+            if same > 1 and math.comb(common, same) * RULE.equal ** (same - 1) <= RULE.chance:
                 found |= {row, other}
     return found
 

@@ -289,3 +289,16 @@ def test_a_row_with_more_zeros_than_a_vertex_that_single_ones_hold_is_not_truste
     assert "holds it in" in row.doubts[0]
     assert not found.trusted
     assert found.mean_share > 0.2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_with_one_gain_per_sample_are_proved_only_if_they_are_right(seed):
+    """Mixtures of signs times one gain per sample are in proportion on more samples than chance."""
+    rng = np.random.default_rng([60, seed])
+    X = rng.choice([-1.0, 0.0, 1.0], (6, 60), p=[0.175, 0.65, 0.175]) * rng.standard_normal(60)
+    A = rng.standard_normal((6, 6))
+    found = recover_dictionary(A @ X, rng=seed)
+    mixing = np.abs(found.unmixing @ A)
+    purity = mixing.max(axis=1) / np.linalg.norm(mixing, axis=1)
+    trusted = [atom.trusted for atom in found.atoms]
+    assert np.all(purity[trusted] > 1.0 - 1e-9)
