@@ -524,7 +524,7 @@ class LBFGS(TrustRegion):
     'minimizer'
     """
 
-    @names_instead({**OPTIONS, "maxcor": "memory"})
+    @names_instead(OPTIONS | {"maxcor": "memory"})
     def __init__(
         self,
         *,
