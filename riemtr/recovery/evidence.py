@@ -87,7 +87,7 @@ class EvidenceRule:
     # Samples that a ratio cancels, so that half as many are no chance.
     enough: int = 50
     # Chance that two rows of continuous values are in proportion on as many samples.
-    chance: float = 1e-4
+    coincidence: float = 1e-4
     # Other rows that each is compared with for that.
     partners: int = 8
     # Digits by which samples are the same.
@@ -555,7 +555,7 @@ def sharing(X: np.ndarray, rows: list[int]) -> set[int]:
                 continue
             same = _most_frequent_ratio(looked_at[row], looked_at[other])[1]
             # Of continuous ratios so many agree to that accuracy by chance.
-            if same > 1 and math.comb(common, same) * RULE.equal ** (same - 1) <= RULE.chance:
+            if same > 1 and math.comb(common, same) * RULE.equal ** (same - 1) <= RULE.coincidence:
                 found |= {row, other}
     return found
 
