@@ -26,7 +26,7 @@ from typing import IO, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from riemtr.errors import ArgumentError, FileContentError
+from riemtr.errors import ArgumentError, FileContentError, require
 
 # Characters of a name, of at most four bytes each, that are repeated in that of a partial file.
 _LONG_NAME = 40
@@ -131,6 +131,13 @@ def check_folder(folder: Path, present: Iterable[str] = (), force: bool = False)
             f"{folder} holds results already ({names}); choose another folder, or pass force=True "
             f"to replace them"
         )
+
+
+def drawing_axes(axes: Any = None) -> Any:
+    """Return the axes to draw on, or new ones, which need the extra ``plot``."""
+    if axes is None:
+        _, axes = require("matplotlib.pyplot", extra="plot").subplots(figsize=(7, 4))
+    return axes
 
 
 def save_figure(path: Path, figure: Any) -> Path:

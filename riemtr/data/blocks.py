@@ -338,3 +338,31 @@ def _aligned_array(array: np.ndarray) -> np.ndarray:
 
 def _address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
+
+
+def mean_of(samples: Samples, unit: float = 1.0) -> np.ndarray:
+    """Return the mean of the samples in float64, summed in a unit in which nothing overflows."""
+    return samples.total(_sum, unit)[0] / samples.shape[1] / unit
+
+
+def gram_of(samples: Samples, unit: float = 1.0) -> np.ndarray:
+    """Return the Gram matrix of ``unit`` times the samples."""
+    return samples.total(_gram, unit)[0]
+
+
+def turned(samples: Samples, turn: np.ndarray) -> Samples:
+    """Return ``turn`` times the samples, where they need not be computed again."""
+    return samples.mapped(_turned, turn, rows=len(turn)).kept()
+
+
+def _sum(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
+    scaled = block if unit == 1.0 else block * block.dtype.type(unit)
+    return (scaled.sum(axis=1, dtype=np.float64),)
+
+
+def _gram(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
+    return (gram(block, unit),)
+
+
+def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    return turn.astype(block.dtype) @ block

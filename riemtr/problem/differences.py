@@ -66,7 +66,12 @@ class DifferenceRule:
     sure: float = 2.0  # times its noise that a cost must be lower by
     other: float = 0.7  # lengths that confirm a contradiction, over those that found it
     stride: float = 64.0  # factor between the lengths that are tried where a point is zero
-    zero_lengths: tuple[float, ...] = tuple(64.0**power for power in range(-14, 15))  # those
+    strides: int = 14  # of them from 1, to either side
+
+    @property
+    def zero_lengths(self) -> tuple[float, ...]:
+        """The lengths that are tried where a point is zero, the shortest first."""
+        return tuple(self.stride**power for power in range(-self.strides, self.strides + 1))
 
 
 RULE = DifferenceRule()

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from riemtr.data.blocks import Samples
+from riemtr.data.blocks import Samples, mean_of
 from riemtr.recovery.candidates import are_exact, onto_zeros
 from riemtr.recovery.report import Recovery
 from riemtr.recovery.task import Task
@@ -35,12 +35,7 @@ _MUCH_FINER = 10.0
 def mean(Y: Samples) -> np.ndarray:
     """Return the mean of the samples, in float64."""
     unit = power_of_two(Y) if Y.largest > 1.0 else 1.0  # or sums could overflow
-    return Y.total(_sum_of_block, unit)[0] / Y.shape[1] / unit
-
-
-def _sum_of_block(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
-    scaled = block if unit == 1.0 else block * block.dtype.type(unit)
-    return (scaled.sum(axis=1, dtype=np.float64),)
+    return mean_of(Y, unit)
 
 
 def is_zero_by_chance(Y: Samples, centre: np.ndarray) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from riemtr.data.blocks import turned
 from riemtr.problems.surrogates import scaled
 from riemtr.recovery.candidates import (
     Look,
@@ -237,7 +238,7 @@ def _record(around: Complement, begin: np.ndarray) -> Record:
     data, samples, turn = task.data, task.samples, around.basis.T / task.scale
     if around.known or task.scale != 1.0:
         samples = turn @ samples
-        data = data.mapped(_turned, turn, rows=len(turn)).kept()
+        data = turned(data, turn)
     task.tick("refine", 0, 1)
     assert task.plan.refine is not None
     return refine(
@@ -247,10 +248,6 @@ def _record(around: Complement, begin: np.ndarray) -> Record:
         task.plan.refine,
         scaled(task.plan.surrogate, 1.0 / task.scale),
     )
-
-
-def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    return turn.astype(block.dtype) @ block
 
 
 def _near(look: Look | None) -> np.ndarray | None:

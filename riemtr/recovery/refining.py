@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.blocks import Samples
+from riemtr.data.blocks import Samples, mean_of, turned
 from riemtr.manifolds import Rotations
 from riemtr.problems.joint_dictionary import (
     JointCost,
@@ -170,7 +170,7 @@ def beside(
     directions = basis @ refined.directions
     if not known:
         return directions, refined.standard_errors(wide @ basis)
-    mean = data.total(_sum)[0] / data.shape[1]
+    mean = mean_of(data)
     centred = data.mapped(_moved_by, -mean, rows=len(mean)).kept()
     every = np.column_stack([*exact, directions])
     for _ in range(_STEPS):
@@ -240,7 +240,7 @@ def _likeliest(data: Samples, samples: np.ndarray, point: np.ndarray) -> Record:
     Noise buries some sources where the dictionary is ill-conditioned. Sharp densities then follow
     the noise, and smooth orthogonal rows, which the first stage gives, have the smaller errors.
     """
-    mean = data.total(_sum)[0] / data.shape[1]
+    mean = mean_of(data)
     wide = data.mapped(_moved_by, -mean, rows=len(mean)).kept()
     narrow = in_single_precision(wide)
     some = samples - mean[:, None]
@@ -352,7 +352,7 @@ def _flat_rows_apart(data: Samples, point: np.ndarray) -> tuple[np.ndarray, int]
     if len(rest) < 2:
         return point, 0
     basis = point[:, rest]
-    inside = data.mapped(_turned, basis.T, rows=len(rest)).kept()
+    inside = turned(data, basis.T)
     start = Rotations(len(rest)).random_point(np.random.default_rng(0))
     turn, taken = _descend(orthogonal_problem(inside, Negative(peaked)), start)
     point = point.copy()
@@ -382,13 +382,5 @@ def _descend(problem: Any, point: np.ndarray) -> tuple[np.ndarray, int]:
     return result.point.astype(np.float64), result.iterations
 
 
-def _turned(block: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    return turn.astype(block.dtype) @ block
-
-
 def _moved_by(block: np.ndarray, step: np.ndarray) -> np.ndarray:
     return block + step[:, None].astype(block.dtype)
-
-
-def _sum(block: np.ndarray, first: int) -> tuple[np.ndarray]:
-    return (block.sum(axis=1, dtype=np.float64),)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from riemtr.data.blocks import Samples, gram, samples_of
+from riemtr.data.blocks import Samples, gram_of, samples_of
 from riemtr.problems.surrogates import Surrogate
 from riemtr.progress import Progress, Watcher
 from riemtr.recovery.evidence import Inspector, Sparsity
@@ -157,7 +157,7 @@ class Task:
         """The Gram matrix of all data."""
         if self.white.scale != 1.0:
             return self.white.scale**2 * np.eye(self.white.rank)
-        return self.data.total(_gram)[0]
+        return gram_of(self.data)
 
     @cached_property
     def known(self) -> tuple[Atom, ...]:
@@ -282,7 +282,3 @@ def _enough(data: Samples) -> np.ndarray:
     if step == 1 and data.array is not None:
         return data.array
     return data.take(np.arange(0, p, step))
-
-
-def _gram(block: np.ndarray, first: int) -> tuple[np.ndarray]:
-    return (gram(block),)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import real
-from riemtr.data.blocks import Blocks, Samples, as_data, empty_aligned, gram, product_blocks
+from riemtr.data.blocks import Blocks, Samples, as_data, empty_aligned, gram_of, product_blocks
 from riemtr.errors import ArgumentError
 from riemtr.recovery.report import column_signs
 
@@ -118,7 +118,7 @@ def _in_passes(Y: Samples, n: int, taken: float = 0.0) -> Whitening:
     Z = Y
     root = np.eye(Y.shape[0])
     for _ in range(_MOST_PASSES):
-        eigenvalues, vectors = np.linalg.eigh(Z.total(_gram, unit if Z is Y else 1.0)[0])
+        eigenvalues, vectors = np.linalg.eigh(gram_of(Z, unit if Z is Y else 1.0))
         if eigenvalues[-1] == 0:
             raise ValueError("Y must not be zero everywhere; got only zeros")
         spread = np.sqrt(np.maximum(eigenvalues, floor * eigenvalues[-1]))
@@ -132,10 +132,6 @@ def _in_passes(Y: Samples, n: int, taken: float = 0.0) -> Whitening:
         turn = np.eye(kept)
     signs = column_signs(left)  # or rounding would choose them
     return Whitening(left * signs, values, signs[:, None] * turn, Z, unit)
-
-
-def _gram(block: np.ndarray, first: int, unit: float) -> tuple[np.ndarray]:
-    return (gram(block, unit),)
 
 
 def apply_map(map_: np.ndarray, Z: Samples, Y: Samples, unit: float) -> Samples:

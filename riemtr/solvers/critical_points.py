@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import generator, integer
-from riemtr.errors import ArgumentError, NonFiniteHessianError, require
+from riemtr.errors import ArgumentError, NonFiniteHessianError
+from riemtr.files import drawing_axes
 from riemtr.problem import Evaluation, Problem, as_problem
 from riemtr.problem.differences import OFF_DOMAIN
 from riemtr.progress import Progress, Watcher, watching
@@ -609,8 +610,7 @@ def plot_critical_points(found: CriticalPoints, axes: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    if axes is None:
-        _, axes = require("matplotlib.pyplot", extra="plot").subplots(figsize=(7, 4))
+    axes = drawing_axes(axes)
     spurious = set(map(id, found.spurious))
     for kind in found.kinds:
         first = kind[0]

@@ -199,6 +199,17 @@ class FixedRadius:
         return radius if verdict.accepted else 0.5 * radius
 
 
+def _check_factors(policy: AdaptiveRadius | AdaptiveWeight) -> None:
+    """Check the ratios that a policy calls poor and good, and its factors."""
+    poor, good, shrink, grow = (
+        real(name, getattr(policy, name), low=0.0) for name in ("poor", "good", "shrink", "grow")
+    )
+    if not poor <= good:
+        raise ValueError(f"need 0 <= poor <= good; got {policy.poor!r} and {policy.good!r}")
+    if not 0.0 < shrink < 1.0 < grow:
+        raise ValueError(f"need 0 < shrink < 1 < grow; got {policy.shrink!r} and {policy.grow!r}")
+
+
 @dataclass(frozen=True)
 class AdaptiveRadius:
     """Shrink where the model fails, grow where it holds up to the boundary.
@@ -233,12 +244,7 @@ class AdaptiveRadius:
             value = getattr(self, name)
             if value is not None:
                 check_positive(name, value, or_else=" or None")
-        for name in ("poor", "good", "shrink", "grow"):
-            real(name, getattr(self, name), low=0.0)
-        if not self.poor <= self.good:
-            raise ValueError(f"need 0 <= poor <= good; got {self.poor!r} and {self.good!r}")
-        if not 0.0 < self.shrink < 1.0 < self.grow:
-            raise ValueError(f"need 0 < shrink < 1 < grow; got {self.shrink!r} and {self.grow!r}")
+        _check_factors(self)
 
     def initial(self, here: Evaluation) -> float:
         """Return the radius of the first step."""
@@ -293,12 +299,7 @@ class AdaptiveWeight:
     weighs = True
 
     def __post_init__(self) -> None:
-        for name in ("poor", "good", "shrink", "grow"):
-            real(name, getattr(self, name), low=0.0)
-        if not self.poor <= self.good:
-            raise ValueError(f"need 0 <= poor <= good; got {self.poor!r} and {self.good!r}")
-        if not 0.0 < self.shrink < 1.0 < self.grow:
-            raise ValueError(f"need 0 < shrink < 1 < grow; got {self.shrink!r} and {self.grow!r}")
+        _check_factors(self)
 
     def initial(self, here: Evaluation) -> float:
         """Return the weight with which a step against the gradient has the first radius."""

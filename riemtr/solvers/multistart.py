@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from riemtr.arguments import as_integer, check_nonnegative, generator
-from riemtr.errors import ArgumentError, NonFiniteCostError, require
+from riemtr.errors import ArgumentError, NonFiniteCostError
 from riemtr.executors import Workers, hired, jobs, packed, run_all, unpacked
+from riemtr.files import drawing_axes
 from riemtr.problem import Problem, as_problem
 from riemtr.problem.books import provide
 from riemtr.progress import Progress, Watcher, watching
@@ -405,8 +406,7 @@ def plot_minimizers(runs: Multistart, axes: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    if axes is None:
-        _, axes = require("matplotlib.pyplot", extra="plot").subplots(figsize=(7, 4))
+    axes = drawing_axes(axes)
     kinds = runs.kinds
     for place, kind in enumerate(kinds):
         bottom = 0

@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from riemtr.errors import require
+from riemtr.files import drawing_axes
 from riemtr.manifolds.manifold import P
 from riemtr.problem import Counts, Evaluation
 from riemtr.problem.books import is_known
@@ -280,8 +280,7 @@ def plot_convergence(history: dict[str, np.ndarray], axes: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    if axes is None:
-        _, axes = require("matplotlib.pyplot", extra="plot").subplots(figsize=(7, 4))
+    axes = drawing_axes(axes)
     number = history["iteration"]
     last = history["stage"] == history["stage"][-1]
     gap = history["cost"] - history["cost"][last].min()

@@ -23,8 +23,8 @@ def given(n, p, values, seed=0):
 def passes(monkeypatch):
     """One entry for every Gram matrix that was formed."""
     calls = []
-    gram = whitening._gram
-    monkeypatch.setattr(whitening, "_gram", lambda *a: calls.append(a) or gram(*a))
+    gram_of = whitening.gram_of
+    monkeypatch.setattr(whitening, "gram_of", lambda *a: calls.append(a) or gram_of(*a))
     return calls
 
 
